@@ -1,0 +1,63 @@
+# Every target works from a fresh clone: each calls `setup`, which makes .venv once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CODE := advisor app db measure migrations tests
+DEMO := .demo
+WORKERS ?= 2
+
+.PHONY: help setup demo test check fast format lint types imports benchmark data clean
+
+help:
+	@echo "make demo       set up, create a database with the paper's cluster, recommend"
+	@echo "make test       set up, run every test"
+	@echo "make check      format, lint, types, import rules, fast tests"
+	@echo "make benchmark  the performance figures, as ratios"
+	@echo "make data       regenerate the generated files of data/"
+	@echo "make clean      remove what the other targets made"
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: setup
+	@mkdir -p $(DEMO)
+	@$(BIN)/advisor recommend --db $(DEMO)/advisor.db --cluster matilda-8xv100 \
+	  --architecture a2 --state-size 204.7MB --step-time 112.3ms --duration 30d --mtbf 4h \
+	  --detection 30s
+
+test: setup
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "not benchmark"
+
+check: format lint types imports fast
+
+fast: setup
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "not benchmark and not integration"
+
+format: setup
+	$(BIN)/ruff format $(CODE)
+
+lint: setup
+	$(BIN)/ruff check $(CODE)
+
+types: setup
+	$(BIN)/mypy
+
+imports: setup
+	$(BIN)/lint-imports
+
+benchmark: setup
+	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks
+
+data: setup
+	$(BIN)/python -m measure.matrix > data/compatibility.csv
+
+clean:
+	rm -rf $(VENV) $(DEMO) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	  .import_linter_cache

@@ -1,0 +1,244 @@
+"""Look-ups over one cluster's evidence: what was measured there, and which measurement is nearest.
+
+Pure; `ClusterEvidence` in, numbers with their origin out.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from math import exp, log
+
+from advisor.errors import NoDataError, UserError
+from advisor.transfer import LinearTransfer, fit_transfer
+from advisor.units import format_bytes
+from db.records import (
+    Cadence,
+    ClusterEvidence,
+    Evidence,
+    EvidencedValue,
+    Mechanism,
+    OperatingPoint,
+    PointOutcome,
+    Quantity,
+    TransferPath,
+)
+
+SAME_SIZE = 0.02
+"""Within 2 % a size, rate or step time counts as the measured one."""
+
+MEASURED_CODES = frozenset({Evidence.MEASURED, Evidence.MEASURED_ANALYTICAL})
+CONTINUES_AFTER_LOSS = "continues_after_loss"
+SINGLE_FAILURE_TRACES = frozenset({"F1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A number and where it comes from, in words."""
+
+    value: float
+    words: str
+
+
+def is_same(a: float, b: float) -> bool:
+    return abs(a / b - 1.0) <= SAME_SIZE
+
+
+def ratio_distance(a: float, b: float) -> float:
+    """How many times the larger is the smaller; 1 where they are equal."""
+    return exp(abs(log(a / b)))
+
+
+def require_architecture(evidence: ClusterEvidence, architecture: str) -> None:
+    """Raises UserError with the known names, or NoDataError if nothing was measured on it."""
+    if architecture not in evidence.architectures:
+        known = ", ".join(evidence.architectures)
+        raise UserError(f"there is no architecture {architecture!r}: write one of {known}")
+    measured = sorted({p.architecture for p in evidence.points})
+    if architecture not in measured:
+        raise NoDataError(
+            f"cluster {evidence.cluster.cluster} has no measurement of {architecture}: "
+            f"it has {', '.join(measured) or 'none at all'}"
+        )
+
+
+def require_mechanisms(evidence: ClusterEvidence, names: Iterable[str]) -> None:
+    """Raises UserError with the known names."""
+    for name in names:
+        if name not in evidence.mechanisms:
+            known = ", ".join(evidence.mechanisms)
+            raise UserError(f"there is no mechanism {name!r}: write one of {known}")
+
+
+def continues_after_loss(evidence: ClusterEvidence, architecture: str) -> bool:
+    return CONTINUES_AFTER_LOSS in evidence.architectures[architecture].capabilities
+
+
+def alike(evidence: ClusterEvidence, architecture: str) -> tuple[str, ...]:
+    """The other architectures with the same capabilities, in order of name.
+
+    They lay out and move state in the same way, so the cost of a save carries over.
+    """
+    wanted = evidence.architectures[architecture].capabilities
+    return tuple(
+        sorted(
+            name
+            for name, other in evidence.architectures.items()
+            if name != architecture and other.capabilities == wanted
+        )
+    )
+
+
+def value_of(point: OperatingPoint, quantity: Quantity) -> float | None:
+    found = point.values.get(quantity)
+    return found.value if found else None
+
+
+def baseline_points(evidence: ClusterEvidence, architecture: str) -> list[OperatingPoint]:
+    """Runs without a mechanism: they give throughput, detection and what a loss does."""
+    return [
+        p
+        for p in evidence.points
+        if p.architecture == architecture
+        and evidence.mechanisms[p.mechanism].cadence is Cadence.NEVER
+    ]
+
+
+def step_time_s(evidence: ClusterEvidence, architecture: str, workload: str) -> float | None:
+    """batch / throughput (samples/s/rank) of the failure-free baseline; None if not measured."""
+    for point in baseline_points(evidence, architecture):
+        throughput = value_of(point, Quantity.THROUGHPUT)
+        if point.workload == workload and throughput and point.batch_per_rank:
+            return point.batch_per_rank / throughput
+    return None
+
+
+def nearest_step_time_s(
+    evidence: ClusterEvidence, architecture: str, state_bytes: int
+) -> Origin | None:
+    """Step time of the architecture's baseline whose state size is nearest."""
+    candidates = [
+        (ratio_distance(state_bytes, p.state_bytes), p, time)
+        for p in baseline_points(evidence, architecture)
+        if (time := step_time_s(evidence, architecture, p.workload)) is not None
+        and value_of(p, Quantity.THROUGHPUT) is not None
+    ]
+    if not candidates:
+        return None
+    distance, point, time = min(candidates, key=lambda item: (item[0], item[1].point_id))
+    words = (
+        f"measured on {architecture} with {point.workload} "
+        f"({_table(point, Quantity.THROUGHPUT)}: batch / throughput)"
+    )
+    if distance > 1.0 + SAME_SIZE:
+        words += f", whose state is {format_bytes(point.state_bytes)}: give yours if you know it"
+    return Origin(time, words)
+
+
+def detection_s(evidence: ClusterEvidence, architecture: str) -> Origin | None:
+    """Time to detect a lost worker, as the baseline runs with the default group timeout saw it."""
+    for point in baseline_points(evidence, architecture):
+        seen = value_of(point, Quantity.DETECTION)
+        if seen is not None and point.group_timeout_s is None:
+            return Origin(seen, f"measured on {architecture} ({_table(point, Quantity.DETECTION)})")
+    return None
+
+
+def bandwidth_bytes_per_s(evidence: ClusterEvidence, path: TransferPath) -> float | None:
+    for calibration in evidence.calibrations:
+        if calibration.path is path and calibration.quantity == "bandwidth_bytes_per_s":
+            return calibration.value.value
+    return None
+
+
+def calibrated_duration_s(
+    evidence: ClusterEvidence, path: TransferPath, size_bytes: int
+) -> float | None:
+    """The cluster's measured time to move this size on that path (Table III), or its fit."""
+    measured = [
+        (c.size_bytes, c.value.value)
+        for c in evidence.calibrations
+        if c.path is path
+        and c.quantity == "duration_s"
+        and c.value.evidence is Evidence.MEASURED
+        and c.size_bytes is not None
+        and c.value.value is not None
+    ]
+    for size, time in measured:
+        if is_same(size_bytes, size):
+            return time
+    if not measured:
+        return None
+    fit = fit_transfer([size for size, _ in measured], [time for _, time in measured])
+    return fit.duration_s(size_bytes)
+
+
+def save_transfer(evidence: ClusterEvidence, mechanism: str) -> LinearTransfer | None:
+    """A transfer fitted over every save that the cluster measured for the mechanism."""
+    saves = [
+        (p.state_bytes, save)
+        for p in evidence.points
+        if p.mechanism == mechanism and (save := value_of(p, Quantity.SAVE)) is not None
+    ]
+    if not saves:
+        return None
+    return fit_transfer([size for size, _ in saves], [time for _, time in saves])
+
+
+def failed_points(
+    evidence: ClusterEvidence, architectures: Iterable[str], mechanism: str
+) -> list[OperatingPoint]:
+    """Points whose runs deadlocked or failed before they could be measured."""
+    names = set(architectures)
+    return [
+        p
+        for p in evidence.points
+        if p.architecture in names
+        and p.mechanism == mechanism
+        and p.outcome in (PointOutcome.DEADLOCK, PointOutcome.FAILED)
+    ]
+
+
+def nearest_point(
+    evidence: ClusterEvidence,
+    architectures: Iterable[str],
+    mechanism: str,
+    state_bytes: int,
+    has_values: Callable[[OperatingPoint], bool],
+    interval_steps: int | None = None,
+) -> OperatingPoint | None:
+    """The complete point nearest in state size, then in interval, then by name."""
+    names = set(architectures)
+    found = [
+        p
+        for p in evidence.points
+        if p.architecture in names
+        and p.mechanism == mechanism
+        and p.outcome is PointOutcome.COMPLETE
+        and has_values(p)
+    ]
+
+    def distance(point: OperatingPoint) -> tuple[float, float, str]:
+        interval = 1.0
+        if interval_steps and point.interval_steps:
+            interval = ratio_distance(interval_steps, point.interval_steps)
+        return ratio_distance(state_bytes, point.state_bytes), interval, point.point_id
+
+    return min(found, key=distance, default=None)
+
+
+def multi_failure_outcomes(
+    evidence: ClusterEvidence, architecture: str, mechanism: Mechanism
+) -> list[tuple[str, EvidencedValue]]:
+    """(trace, share of runs that resumed) for every trace with more than one failure."""
+    return [
+        (p.trace, resumed)
+        for p in evidence.points
+        if p.architecture == architecture
+        and p.mechanism == mechanism.mechanism_id
+        and p.trace is not None
+        and p.trace not in SINGLE_FAILURE_TRACES
+        and (resumed := p.values.get(Quantity.RESUMED)) is not None
+    ]
+
+
+def _table(point: OperatingPoint, quantity: Quantity) -> str:
+    return point.values[quantity].table_ref or point.point_id

@@ -1,0 +1,38 @@
+"""How far apart checkpoints should be, in closed form.
+
+symbol  name here      unit  meaning
+C       save_s         s     what one save adds to the run (its stall on the critical path)
+M       mtbf_s         s     mean time between failures
+D       per_failure_s  s     cost of a failure that does not depend on the interval:
+                             T_det + T_restore + T_PG + T_init
+"""
+
+import numpy as np
+
+from advisor.completion_time import Real
+
+
+def young_interval_s(save_s: Real, mtbf_s: Real) -> Real:
+    """sqrt(2 C M) (Young 1974): the first-order optimum of time between checkpoints."""
+    return np.sqrt(2.0 * save_s * mtbf_s)
+
+
+def daly_interval_s(save_s: float, mtbf_s: float) -> float:
+    """Daly's higher-order estimate (2006, Eq. (37)); M where C >= 2 M.
+
+    sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + (C / 2M) / 9) - C
+    """
+    if save_s >= 2.0 * mtbf_s:
+        return mtbf_s
+    ratio = save_s / (2.0 * mtbf_s)
+    root = float(np.sqrt(2.0 * save_s * mtbf_s))
+    return root * (1.0 + float(np.sqrt(ratio)) / 3.0 + ratio / 9.0) - save_s
+
+
+def equation_5_interval_s(save_s: Real, mtbf_s: Real, per_failure_s: Real) -> Real:
+    """sqrt(2 C (M + D)): where Eq. (5) is least.
+
+    With x = I t_step, Eq. (5) is T0 (1 + C/x) (1 + (D + x/2) / M). Its derivative by x vanishes
+    where x^2 = 2 C (M + D), and it is convex. Young's formula is the case D = 0.
+    """
+    return np.sqrt(2.0 * save_s * (mtbf_s + per_failure_s))

@@ -1,0 +1,119 @@
+"""The `advisor` command. Commands are imported when they run, so that each starts quickly."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from advisor.errors import AdvisorError
+from db.errors import DatabaseError
+
+_COMMANDS = {
+    "recommend": "Which mechanism, at which interval, finishes the job soonest.",
+    "pareto": "The measured trade-off of an architecture: who is on the frontier.",
+    "crossover": "The MTBF at which two mechanisms take equally long.",
+    "interval": "The best checkpoint interval from a save time and an MTBF.",
+    "report": "Print saved recommendations again, in any format.",
+    "clusters": "The clusters that the database knows, with what was measured.",
+    "sql": "Ask the database in SQL, read-only.",
+    "db": "Create, upgrade, check, fill and export the database.",
+}
+
+_EPILOG = """\b
+A first answer:
+  advisor recommend --architecture a2 --state-size 204.7MB --mtbf 4h
+
+Sizes, times and rates carry units: 204.7MB, 112.3ms, 4h, 30d, 1.37GB/s, 5%.
+Architectures are a1-sync, a1-async, a2 ... a7; mechanisms ft1 ... ft9.
+"""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands live in `advisor.commands.<name>` as an object `command`."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        found: click.Command = import_module(f"advisor.commands.{cmd_name}").command
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing any of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(
+    cls=LazyGroup,
+    epilog=_EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(package_name="failbench-advisor", prog_name="advisor")
+def cli() -> None:
+    """Which fault-tolerance mechanism, at which checkpoint interval, finishes a training job
+    soonest? Answers from measurements, each number with its evidence."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command and exits: 0 done, 2 the input is at fault, 3 a program is missing.
+
+    An error that a person can mend is one line on stderr; a bug keeps its traceback.
+    """
+    sys.exit(run(arguments))
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """As `main`, but returns the exit code."""
+    try:
+        refuse_shadowed_packages()
+        cli.main(args=arguments, prog_name="advisor", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.Abort:
+        return _fail("interrupted", 130)
+    except click.ClickException as error:
+        return _fail(error.format_message(), 2)
+    except BrokenPipeError:
+        # The reader (head, less) has gone: nothing is wrong, and nobody is left to be told.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        code = _exit_code(error)
+        if code is None:
+            raise
+        return _fail(str(error), code)
+    return 0
+
+
+def refuse_shadowed_packages(expected: Path | None = None) -> None:
+    """Raises ImportError's reason as an AdvisorError if another `db` or `app` stands in for ours.
+
+    The names are generic: a folder `db` in the current directory wins under `python -m`.
+    """
+    import db
+
+    home = expected or Path(__file__).resolve().parent.parent
+    found = Path(db.__file__ or "").resolve().parent.parent
+    if found != home:
+        raise AdvisorError(
+            f"a folder {found / 'db'} hides this program's own package 'db': "
+            "run advisor from another directory, or by its command rather than `python -m`"
+        )
+
+
+def _exit_code(error: Exception) -> int | None:
+    """The exit code of an error raised on purpose, None for a bug."""
+    if isinstance(error, AdvisorError | DatabaseError):
+        return error.exit_code
+    return None
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo("advisor: " + " ".join(message.split()), err=True)
+    return code

@@ -1,0 +1,117 @@
+"""`advisor db`: create, upgrade, check, fill and export the database."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from advisor.commands.options import database_option
+from advisor.commands.output import echo
+from advisor.errors import AdvisorError
+
+if TYPE_CHECKING:
+    from db.migrate import Migrated
+
+
+@click.group(name="db")
+def command() -> None:
+    """Create, upgrade, check, fill and export the database.
+
+    A SQLite database needs none of this: its first use creates it with the shipped clusters.
+    PostgreSQL changes only when told to: `advisor db upgrade`, then `advisor db load`.
+    """
+
+
+@command.command()
+@click.option("--to", "revision", default="head", show_default=True, help="Revision to reach.")
+@database_option
+def upgrade(revision: str, db_url: str | None) -> None:
+    """Bring the schema up to this program's; an existing SQLite file is backed up first."""
+    from db import migrate
+
+    _report(db_url, lambda url: migrate.upgrade(url, revision))
+
+
+@command.command()
+@click.option("--to", "revision", required=True, help="Revision to go back to, or base.")
+@database_option
+def downgrade(revision: str, db_url: str | None) -> None:
+    """Take the schema back to an older revision; `--to base` removes everything."""
+    from db import migrate
+
+    _report(db_url, lambda url: migrate.downgrade(url, revision))
+
+
+@command.command()
+@database_option
+def check(db_url: str | None) -> None:
+    """Compare the database with what this program expects; exit code 1 if they differ."""
+    from db.migrate import check as check_database
+    from db.urls import database_url, shown
+
+    url = database_url(db_url)
+    report = check_database(url)
+    for problem in report.problems:
+        echo(f"  {problem}")
+    if report.problems:
+        raise AdvisorError(f"{shown(url)} differs from what it should be: see above")
+    echo(f"{shown(url)}: schema {report.revision}, sound")
+
+
+@command.command()
+@click.argument("path", metavar="[FILE]", required=False, type=click.Path(path_type=Path))
+@database_option
+def load(path: Path | None, db_url: str | None) -> None:
+    """Load a bundle that `advisor db export` wrote, or a folder of CSV files as in data/.
+
+    Without FILE, the shipped data. Loading twice changes nothing; a bad row loads nothing.
+    """
+    from advisor.evidence import opened
+    from db.load import load as load_data
+
+    with opened(db_url) as engine:
+        report = load_data(engine.url.render_as_string(hide_password=False), path)
+    for kind, counts in report.kinds.items():
+        if counts.added or counts.updated:
+            echo(f"  {kind}: {counts.added} added, {counts.updated} updated")
+    rows = sum(c.added + c.updated + c.unchanged for c in report.kinds.values())
+    echo(f"{rows} rows read, " + ("the database is changed" if report.changed else "all known"))
+
+
+@command.command()
+@click.option("--cluster", required=True, metavar="NAME", help="The cluster to export.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="The bundle to write.",
+)
+@click.option("--force", is_flag=True, help="Overwrite an existing file.")
+@database_option
+def export(cluster: str, output: Path, force: bool, db_url: str | None) -> None:
+    """Write one cluster's measurements to a file that `advisor db load` reads anywhere."""
+    from advisor.errors import UserError
+    from advisor.evidence import opened
+    from db.export import export as export_cluster
+    from db.files import write_bundle
+
+    if output.exists() and not force:
+        raise UserError(f"{output} exists: choose another name, or --force")
+    with opened(db_url) as engine:
+        bundle = export_cluster(engine.url.render_as_string(hide_password=False), cluster)
+    write_bundle(bundle, output)
+    echo(f"{output}: {sum(map(len, bundle['kinds'].values()))} rows of {cluster}")
+
+
+def _report(db_url: str | None, migrate: Callable[[str], "Migrated"]) -> None:
+    from db.urls import database_url, shown
+
+    url = database_url(db_url)
+    done = migrate(url)
+    if done.backup:
+        echo(f"backed up to {done.backup}")
+    before, after = done.before or "empty", done.after or "empty"
+    change = f"schema {before} -> {after}" if before != after else f"already at {after}"
+    echo(f"{shown(url)}: {change}")

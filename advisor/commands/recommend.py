@@ -1,0 +1,68 @@
+"""`advisor recommend`: the whole answer for one scenario."""
+
+from typing import Any
+
+import click
+
+from advisor.commands.inputs import scenario_input
+from advisor.commands.options import (
+    DURATION,
+    SIZE,
+    cluster_option,
+    database_option,
+    failure_options,
+    format_option,
+    job_options,
+    limit_options,
+    machine_options,
+)
+from advisor.commands.output import canvas, echo
+from advisor.reports import FORMATS, render
+
+
+@click.command(name="recommend")
+@cluster_option
+@click.option("--architecture", required=True, metavar="NAME", help="a1-sync, a1-async, a2 ... a7.")
+@click.option(
+    "--state-size",
+    "state_bytes",
+    type=SIZE,
+    required=True,
+    help="State that one rank saves: parameters and optimizer.",
+)
+@click.option(
+    "--mtbf",
+    "mtbf_s",
+    type=DURATION,
+    required=True,
+    help="Mean time between failures of the whole job.",
+)
+@job_options
+@limit_options
+@failure_options
+@machine_options
+@format_option(FORMATS, "table")
+@click.option("--save", is_flag=True, help="Keep the answer in the database; prints its number.")
+@database_option
+def command(fmt: str, save: bool, db_url: str | None, **options: Any) -> None:
+    """Which mechanism, at which checkpoint interval, finishes the job soonest.
+
+    Only the architecture, the state size and the MTBF are required; whatever else is not given is
+    filled in from the cluster's own measurements and listed in the answer with its origin.
+    """
+    from advisor.evidence import answer, ask, opened
+
+    inputs = scenario_input(options)
+    with opened(db_url) as engine:
+        recommendation = answer(ask(engine, inputs))
+        text = render(recommendation, fmt, canvas())
+        saved = _save(engine, recommendation) if save else None
+    echo(text)
+    if saved:
+        click.echo(f"saved as {saved}: print it again with `advisor report {saved}`", err=True)
+
+
+def _save(engine: Any, recommendation: Any) -> str:
+    from advisor.saved import save
+
+    return save(engine, recommendation)

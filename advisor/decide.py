@@ -1,0 +1,200 @@
+"""From evidence and a scenario to a recommendation. Pure: no database, no printing."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from advisor.candidates import Consideration, conditions_of, consider
+from advisor.completion_time import FIRST_ORDER_LIMIT
+from advisor.crossover import HeldCost, held_crossing, reoptimised_crossing, shortcut_mtbf_s
+from advisor.errors import UserError
+from advisor.pareto import NO_DOMINATOR, dominators, pareto_front
+from advisor.recommendation import (
+    Candidate,
+    Crossover,
+    Dominated,
+    Frontier,
+    Provenance,
+    Recommendation,
+    SourceNote,
+)
+from advisor.scenario import IntervalPolicy, RestoreBasis, Scenario
+from advisor.units import format_duration, format_percent
+from db.records import ClusterEvidence, Evidence, Quantity
+
+AXES = {
+    "overhead": "overhead",
+    "restore": "restore_s",
+    "lost-work": "lost_s",
+    "host-memory": "host_memory_bytes",
+    "expected-time": "expected_completion_s",
+}
+"""Axis name at the edge -> field of a candidate."""
+DEFAULT_AXES = ("overhead", "restore")
+
+
+def decide(
+    evidence: ClusterEvidence,
+    scenario: Scenario,
+    provenance: Provenance,
+    axes: Sequence[str] = DEFAULT_AXES,
+) -> Recommendation:
+    """The whole answer for one scenario. Raises UserError for an unknown axis."""
+    considered = consider(evidence, scenario)
+    candidates = considered.candidates
+    selected = candidates[0] if candidates else None
+    runner_up = candidates[1] if len(candidates) > 1 else None
+    margin_s = _margin_s(selected, runner_up)
+    return Recommendation(
+        scenario=scenario,
+        selected=selected,
+        runner_up=runner_up,
+        margin_s=margin_s,
+        margin_fraction=_margin_fraction(selected, margin_s),
+        candidates=candidates,
+        excluded=considered.excluded,
+        frontier=frontier_of(candidates, axes),
+        crossovers=tuple(_crossovers(scenario, selected, candidates[1:])),
+        warnings=tuple(_warnings(scenario, considered)),
+        sources=tuple(_sources(evidence, candidates)),
+        provenance=provenance,
+    )
+
+
+def frontier_of(candidates: Sequence[Candidate], axes: Sequence[str]) -> Frontier:
+    """The frontier over the named axes, with each dominated candidate's dominator."""
+    _require_axes(axes)
+    names = [c.mechanism for c in candidates]
+    points = np.array(
+        [[_on_axis(c, axis) for axis in axes] for c in candidates], dtype=np.float64
+    ).reshape(len(candidates), len(axes))
+    front = pareto_front(points)
+    named = dominators(points, front)
+    return Frontier(
+        axes=tuple(axes),
+        members=tuple(n for n, keep in zip(names, front.is_front, strict=True) if keep),
+        dominated=tuple(
+            Dominated(name, names[by])
+            for name, by in zip(names, named, strict=True)
+            if by != NO_DOMINATOR
+        ),
+        not_comparable=tuple(
+            n for n, missing in zip(names, front.is_not_comparable, strict=True) if missing
+        ),
+    )
+
+
+def crossover_of(scenario: Scenario, a: Candidate, b: Candidate) -> Crossover:
+    """Where a and b take equally long; a crossover needs Eq. (5), so None for native candidates.
+
+    With a free interval both are re-optimised at every MTBF; the shortcut always holds the
+    intervals chosen for the scenario.
+    """
+    if a.model is None or b.model is None:
+        return Crossover(a.mechanism, b.mechanism, None, None, None)
+    held_a, held_b = _held(a), _held(b)
+    if scenario.interval is IntervalPolicy.AUTO:
+        crossing = reoptimised_crossing(a.model, b.model, conditions_of(scenario), scenario.mtbf_s)
+    else:
+        crossing = held_crossing(held_a, held_b)
+    return Crossover(
+        a=a.mechanism,
+        b=b.mechanism,
+        mtbf_s=crossing.mtbf_s,
+        shortcut_mtbf_s=shortcut_mtbf_s(held_a, held_b),
+        faster_below=a.mechanism if crossing.a_wins_below else b.mechanism,
+    )
+
+
+def _require_axes(axes: Sequence[str]) -> None:
+    unknown = [axis for axis in axes if axis not in AXES]
+    if unknown or not axes or len(set(axes)) != len(axes):
+        raise UserError(
+            f"the axes {', '.join(axes) or '(none)'} are not valid: name each of "
+            f"{', '.join(AXES)} at most once, separated by commas"
+        )
+
+
+def _on_axis(candidate: Candidate, axis: str) -> float:
+    value = getattr(candidate, AXES[axis])
+    return float("nan") if value is None else float(value)
+
+
+def _held(candidate: Candidate) -> HeldCost:
+    return HeldCost(candidate.overhead, candidate.pause_s + (candidate.lost_s or 0.0))
+
+
+def _margin_s(selected: Candidate | None, runner_up: Candidate | None) -> float | None:
+    if selected is None or runner_up is None:
+        return None
+    if selected.expected_completion_s is None or runner_up.expected_completion_s is None:
+        return None
+    return runner_up.expected_completion_s - selected.expected_completion_s
+
+
+def _margin_fraction(selected: Candidate | None, margin_s: float | None) -> float | None:
+    if selected is None or margin_s is None or not selected.expected_completion_s:
+        return None
+    return margin_s / selected.expected_completion_s
+
+
+def _crossovers(
+    scenario: Scenario, selected: Candidate | None, others: Iterable[Candidate]
+) -> Iterable[Crossover]:
+    if selected is None:
+        return
+    for other in others:
+        if selected.model is not None and other.model is not None:
+            yield crossover_of(scenario, selected, other)
+
+
+def _warnings(scenario: Scenario, considered: Consideration) -> Iterable[str]:
+    selected = considered.candidates[0] if considered.candidates else None
+    if selected is None:
+        yield "no mechanism satisfies every rule and limit: see the exclusions for what would"
+        return
+    yield from (f"{selected.mechanism}: {note}" for note in selected.notes)
+    if selected.native is not None:
+        yield (
+            f"{scenario.architecture} goes on by itself after a loss: this lies outside Eq. (5), "
+            "so no expected time is given"
+        )
+        return
+    yield from _first_order_warning(scenario, selected)
+    yield from _bound_warning(scenario, selected)
+    if "detection_s" in scenario.assumed and scenario.detection_s >= 60.0:
+        yield (
+            f"detection takes {format_duration(scenario.detection_s)} because it follows the "
+            "process-group timeout: a shorter timeout in init_process_group shortens every failure"
+        )
+
+
+def _first_order_warning(scenario: Scenario, selected: Candidate) -> Iterable[str]:
+    per_failure_s = selected.pause_s + (selected.lost_s or 0.0)
+    share = per_failure_s / scenario.mtbf_s
+    if share > FIRST_ORDER_LIMIT:
+        yield (
+            f"a failure costs {format_percent(share)} of the MTBF: Eq. (5) neglects failures "
+            f"during recovery and is good to about 1 % only up to {FIRST_ORDER_LIMIT:.0%}"
+        )
+
+
+def _bound_warning(scenario: Scenario, selected: Candidate) -> Iterable[str]:
+    if scenario.restore_basis is RestoreBasis.CALIBRATED:
+        return
+    analytical = any(
+        u.quantity == Quantity.RESTORE.value and u.evidence != Evidence.MEASURED.value
+        for u in selected.used
+    )
+    if analytical:
+        yield (
+            f"the restore of {selected.mechanism} rests on an analytical lower bound; measured "
+            "restores were 20 % to 120 % longer (Table III): --restore-basis calibrated uses those"
+        )
+
+
+def _sources(evidence: ClusterEvidence, candidates: Sequence[Candidate]) -> Iterable[SourceNote]:
+    ids = {u.source_id for c in candidates for u in c.used if u.source_id}
+    for source_id in sorted(ids):
+        source = evidence.sources[source_id]
+        yield SourceNote(source_id, source.citation, source.url)

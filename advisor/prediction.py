@@ -1,0 +1,445 @@
+"""What a mechanism would cost in the scenario, from the nearest measurement and stated rules.
+
+Each rule that is applied leaves a sentence (`rules`) with the distance from the measurement; a
+prediction without one is a measurement (code M), with one an extrapolation (code E). Beyond the
+limits below the answer is "no data" (`NoPredictionError`), never a guess.
+
+Rules
+  transfer from a like architecture   its stall per save and restore; same capabilities only
+  state size     stall and save scale with the fitted linear transfer, published restores with bytes
+  step time      the stall per save stays, so O = stall / (I t_step) follows
+  storage rate   a disk save's stall scales with measured rate / stated rate
+  interval       O ~ 1 / I (applied by the optimizer, see candidates.py)
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import ceil
+
+from advisor.characterization import (
+    alike,
+    bandwidth_bytes_per_s,
+    calibrated_duration_s,
+    failed_points,
+    is_same,
+    nearest_point,
+    ratio_distance,
+    save_transfer,
+    step_time_s,
+    value_of,
+)
+from advisor.optimizer import CostModel
+from advisor.recommendation import UsedValue
+from advisor.scenario import IntervalPolicy, RestoreBasis, Scenario
+from advisor.units import format_bytes, format_bytes_per_s, format_duration
+from db.records import (
+    Cadence,
+    ClusterEvidence,
+    Mechanism,
+    OperatingPoint,
+    Quantity,
+    TransferPath,
+)
+
+MAX_SIZE_RATIO = 4.0
+"""A state size may be this many times beyond the measured ones."""
+MAX_STEP_TIME_RATIO = 10.0
+MAX_STORAGE_RATE_RATIO = 20.0
+MAX_INTERVAL_SHORTENING = 10.0
+"""An interval may be this many times shorter than the measured one; a longer one always may:
+the cost of a save stays, and its share, with any error in it, shrinks."""
+_ROUNDING = 1e-9
+"""Steps that the rounding of a quotient may add without meaning one more."""
+
+
+class NoPredictionError(Exception):
+    """Why a mechanism cannot be priced here; `shown` holds figures that are known all the same."""
+
+    def __init__(self, reason: str, shown: Mapping[str, float] | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.shown = dict(shown or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A mechanism's costs in the scenario. Times in seconds, memory per rank in bytes."""
+
+    mechanism: Mechanism
+    model: CostModel
+    reference_interval_steps: int | None
+    """The interval that was measured; another one is an extrapolation."""
+    save_s: float | None
+    host_bytes_per_rank: int
+    device_bytes_per_rank: int
+    rules: tuple[str, ...]
+    notes: tuple[str, ...]
+    used: tuple[UsedValue, ...]
+
+
+@dataclass(slots=True)
+class _Trail:
+    """Collects, on the way to one prediction, the rules applied, what else a reader should know
+    of it, and the values used."""
+
+    rules: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    used: list[UsedValue] = field(default_factory=list)
+
+    def use(self, point: OperatingPoint, quantity: Quantity) -> float:
+        found = point.values[quantity]
+        if found.value is None:
+            raise NoPredictionError(f"{point.point_id} has no {quantity.value}")
+        self.used.append(used_value(point, quantity))
+        return found.value
+
+
+def predict(evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism) -> Prediction:
+    """The mechanism's costs in the scenario. Raises NoPredictionError with the reason."""
+    return _PREDICTORS[mechanism.cadence](evidence, scenario, mechanism)
+
+
+def used_value(point: OperatingPoint, quantity: Quantity) -> UsedValue:
+    found = point.values[quantity]
+    return UsedValue(
+        point_id=point.point_id,
+        quantity=quantity.value,
+        value=found.value,
+        evidence=found.evidence.value,
+        n=found.n,
+        dispersion=found.dispersion,
+        dispersion_kind=found.dispersion_kind.value if found.dispersion_kind else None,
+        source_id=found.source_id,
+        table_ref=found.table_ref,
+        conditions=found.conditions,
+    )
+
+
+def emergency_save_bound_s(prediction: Prediction) -> float:
+    """The save's measured mean plus its dispersion, scaled alike: what a lead has to cover (s)."""
+    if prediction.save_s is None:
+        return 0.0
+    measured = next(u for u in prediction.used if u.quantity == Quantity.SAVE.value)
+    if not measured.value or measured.dispersion is None:
+        return prediction.save_s
+    return prediction.save_s * (1.0 + measured.dispersion / measured.value)
+
+
+def _predict_periodic(
+    evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism
+) -> Prediction:
+    every_step = mechanism.cadence is Cadence.EVERY_STEP
+    trail = _Trail()
+    point = _reference(evidence, scenario, mechanism, Quantity.OVERHEAD, trail)
+    interval = 1 if every_step else point.interval_steps
+    if interval is None:
+        raise NoPredictionError(f"{point.point_id} does not say at which interval it was measured")
+    own_step_s = step_time_s(evidence, point.architecture, point.workload)
+    stall_s = (
+        trail.use(point, Quantity.OVERHEAD) * interval * _stall_step_s(scenario, own_step_s, trail)
+    )
+    stall_s *= _size_scale(evidence, scenario, mechanism, point, trail)
+    stall_s *= _storage_scale(evidence, scenario, mechanism.save_path, trail)
+    min_interval = 1 if every_step else _min_interval(scenario, mechanism, interval, own_step_s)
+    model = CostModel(
+        is_periodic=True,
+        restore_s=_restore_s(evidence, scenario, mechanism, point, trail),
+        stall_s=stall_s,
+        interval_steps=1 if every_step else _interval(scenario, interval, min_interval),
+        min_interval_steps=min_interval,
+    )
+    return _prediction(scenario, mechanism, point, model, interval, None, trail)
+
+
+def _predict_on_warning(
+    evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism
+) -> Prediction:
+    trail = _Trail()
+    point = _reference(evidence, scenario, mechanism, Quantity.SAVE, trail)
+    save_s = trail.use(point, Quantity.SAVE)
+    save_s *= _size_scale(evidence, scenario, mechanism, point, trail)
+    restore_s = _restore_s(evidence, scenario, mechanism, point, trail)
+    overhead = trail.use(point, Quantity.OVERHEAD) if Quantity.OVERHEAD in point.values else 0.0
+    lost = trail.use(point, Quantity.LOST_STEPS) if Quantity.LOST_STEPS in point.values else 0.0
+    model = CostModel(
+        is_periodic=False, restore_s=save_s + restore_s, overhead=overhead, lost_steps=lost
+    )
+    return _prediction(scenario, mechanism, point, model, None, save_s, trail)
+
+
+def _predict_after_failure(
+    evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism
+) -> Prediction:
+    """Only what was observed counts: a run that resumed, its recovery time and its lost work."""
+    trail = _Trail()
+    point = nearest_point(
+        evidence,
+        (scenario.architecture,),
+        mechanism.mechanism_id,
+        scenario.state_bytes,
+        lambda p: (
+            value_of(p, Quantity.RESUMED) == 1.0 and value_of(p, Quantity.RECOVERY) is not None
+        ),
+    )
+    if point is None:
+        raise _recovery_not_observed(evidence, scenario, mechanism)
+    _size_scale(evidence, scenario, mechanism, point, trail)
+    if value_of(point, Quantity.LOST_STEPS) is None:
+        raise NoPredictionError(f"{point.point_id} does not say how much work a failure loses")
+    model = CostModel(
+        is_periodic=False,
+        restore_s=trail.use(point, Quantity.RECOVERY),
+        overhead=trail.use(point, Quantity.OVERHEAD) if Quantity.OVERHEAD in point.values else 0.0,
+        lost_steps=trail.use(point, Quantity.LOST_STEPS),
+    )
+    return _prediction(scenario, mechanism, point, model, None, None, trail)
+
+
+def _predict_never(
+    evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism
+) -> Prediction:
+    raise NoPredictionError(
+        f"{scenario.architecture} halts when a worker is lost, and {mechanism.mechanism_id} "
+        "preserves no state: nothing bounds the lost work"
+    )
+
+
+_PREDICTORS: dict[Cadence, Callable[[ClusterEvidence, Scenario, Mechanism], Prediction]] = {
+    Cadence.PERIODIC: _predict_periodic,
+    Cadence.EVERY_STEP: _predict_periodic,
+    Cadence.ON_WARNING: _predict_on_warning,
+    Cadence.AFTER_FAILURE: _predict_after_failure,
+    Cadence.NEVER: _predict_never,
+}
+
+
+def _prediction(
+    scenario: Scenario,
+    mechanism: Mechanism,
+    point: OperatingPoint,
+    model: CostModel,
+    interval: int | None,
+    save_s: float | None,
+    trail: _Trail,
+) -> Prediction:
+    replicas = point.replicas or mechanism.default_replicas
+    return Prediction(
+        mechanism=mechanism,
+        model=model,
+        reference_interval_steps=interval,
+        save_s=save_s,
+        host_bytes_per_rank=replicas * mechanism.host_copies_per_replica * scenario.state_bytes,
+        device_bytes_per_rank=replicas * mechanism.device_copies_per_replica * scenario.state_bytes,
+        rules=tuple(trail.rules),
+        notes=tuple(trail.notes),
+        used=tuple(trail.used),
+    )
+
+
+def _reference(
+    evidence: ClusterEvidence,
+    scenario: Scenario,
+    mechanism: Mechanism,
+    needed: Quantity,
+    trail: _Trail,
+) -> OperatingPoint:
+    """The nearest measured point: of the architecture itself, else of a like one."""
+    own, like = (scenario.architecture,), alike(evidence, scenario.architecture)
+    interval = scenario.interval if isinstance(scenario.interval, int) else None
+
+    def nearest(architectures: tuple[str, ...]) -> OperatingPoint | None:
+        return nearest_point(
+            evidence,
+            architectures,
+            mechanism.mechanism_id,
+            scenario.state_bytes,
+            lambda p: value_of(p, needed) is not None and _has_restore(p),
+            interval,
+        )
+
+    point = nearest(own) or nearest(like)
+    _refuse_if_failed_nearer(evidence, scenario, mechanism, (*own, *like), point)
+    if point is None:
+        raise NoPredictionError(
+            f"no data: cluster {evidence.cluster.cluster} has no measurement of "
+            f"{mechanism.mechanism_id} on {scenario.architecture}"
+            + (f" or on {', '.join(like)}, which move state alike" if like else "")
+        )
+    if point.architecture != scenario.architecture:
+        trail.rules.append(
+            f"measured on {point.architecture}, which has the same capabilities, "
+            f"not on {scenario.architecture}: stall per save and restore carried over"
+        )
+    return point
+
+
+def _has_restore(point: OperatingPoint) -> bool:
+    return value_of(point, Quantity.RESTORE) is not None
+
+
+def _refuse_if_failed_nearer(
+    evidence: ClusterEvidence,
+    scenario: Scenario,
+    mechanism: Mechanism,
+    architectures: tuple[str, ...],
+    point: OperatingPoint | None,
+) -> None:
+    """A run that deadlocked nearer to this state size than the nearest success decides."""
+    size = scenario.state_bytes
+    success = ratio_distance(size, point.state_bytes) if point else float("inf")
+    for failed in failed_points(evidence, architectures, mechanism.mechanism_id):
+        if ratio_distance(size, failed.state_bytes) <= success:
+            raise NoPredictionError(
+                f"{mechanism.mechanism_id} ended in {failed.outcome.value} on "
+                f"{failed.architecture} at {format_bytes(failed.state_bytes)} a rank, "
+                f"the nearest size that was tried ({failed.note or failed.point_id})"
+            )
+
+
+def _stall_step_s(scenario: Scenario, own_step_s: float | None, trail: _Trail) -> float:
+    """The step time that turns the measured overhead into a stall per save (s)."""
+    if own_step_s is None:
+        assumed = ", which is itself assumed" if "step_time_s" in scenario.assumed else ""
+        trail.notes.append(
+            "its own step time was not published: the measured overhead is taken to hold at yours "
+            f"({format_duration(scenario.step_time_s)}{assumed})"
+        )
+        return scenario.step_time_s
+    if is_same(scenario.step_time_s, own_step_s):
+        return scenario.step_time_s
+    distance = ratio_distance(scenario.step_time_s, own_step_s)
+    if distance > MAX_STEP_TIME_RATIO:
+        raise NoPredictionError(
+            f"no data: a step of {format_duration(scenario.step_time_s)} is {distance:.3g} times "
+            f"from the measured {format_duration(own_step_s)}; the limit is "
+            f"{MAX_STEP_TIME_RATIO:g}"
+        )
+    trail.rules.append(
+        f"overhead = stall per save / (interval x step time): your step is {distance:.3g} times "
+        f"{'longer' if scenario.step_time_s > own_step_s else 'shorter'} than the measured "
+        f"{format_duration(own_step_s)}"
+    )
+    return own_step_s
+
+
+def _size_scale(
+    evidence: ClusterEvidence,
+    scenario: Scenario,
+    mechanism: Mechanism,
+    point: OperatingPoint,
+    trail: _Trail,
+) -> float:
+    """How many times the measured save this state size costs, by the fitted transfer."""
+    size, measured = scenario.state_bytes, point.state_bytes
+    if is_same(size, measured):
+        return 1.0
+    transfer = save_transfer(evidence, mechanism.mechanism_id)
+    distance = ratio_distance(size, measured)
+    inside = transfer is not None and transfer.min_bytes <= size <= transfer.max_bytes
+    if distance > MAX_SIZE_RATIO and not inside:
+        raise NoPredictionError(
+            f"no data: a state of {format_bytes(size)} a rank is {distance:.3g} times from the "
+            f"nearest measurement of {mechanism.mechanism_id} ({format_bytes(measured)} on "
+            f"{point.architecture}); the limit is {MAX_SIZE_RATIO:g}"
+        )
+    words = transfer.in_words() if transfer else "in proportion to the size"
+    trail.rules.append(
+        f"state size: {format_bytes(size)} is {distance:.3g} times from the nearest measurement "
+        f"({format_bytes(measured)}); save time = {words}"
+    )
+    return transfer.scale(size, measured) if transfer else size / measured
+
+
+def _storage_scale(
+    evidence: ClusterEvidence, scenario: Scenario, path: TransferPath, trail: _Trail
+) -> float:
+    """Measured rate / stated rate of the storage, where the path is storage at all."""
+    stated = _storage_rate(scenario, path)
+    measured = bandwidth_bytes_per_s(evidence, path)
+    if stated is None or measured is None or is_same(stated, measured):
+        return 1.0
+    distance = ratio_distance(stated, measured)
+    name = path.value.replace("_", " ")
+    if distance > MAX_STORAGE_RATE_RATIO:
+        raise NoPredictionError(
+            f"no data: a {name} rate of {format_bytes_per_s(stated)} is {distance:.3g} times from "
+            f"the measured {format_bytes_per_s(measured)}; the limit is "
+            f"{MAX_STORAGE_RATE_RATIO:g}"
+        )
+    trail.rules.append(
+        f"{name}: {format_bytes_per_s(stated)} instead of the measured "
+        f"{format_bytes_per_s(measured)}, time in proportion"
+    )
+    return measured / stated
+
+
+def _storage_rate(scenario: Scenario, path: TransferPath) -> float | None:
+    return {
+        TransferPath.STORAGE_WRITE: scenario.storage_write_bytes_per_s,
+        TransferPath.STORAGE_READ: scenario.storage_read_bytes_per_s,
+    }.get(path)
+
+
+def _restore_s(
+    evidence: ClusterEvidence,
+    scenario: Scenario,
+    mechanism: Mechanism,
+    point: OperatingPoint,
+    trail: _Trail,
+) -> float:
+    """Time to bring the state back (s), without a save made at the failure."""
+    storage = _storage_scale(evidence, scenario, mechanism.restore_path, trail)
+    published_s = trail.use(point, Quantity.RESTORE)
+    if scenario.restore_basis is RestoreBasis.CALIBRATED:
+        calibrated_s = calibrated_duration_s(evidence, mechanism.restore_path, scenario.state_bytes)
+        if calibrated_s is not None:
+            return calibrated_s * storage
+    if is_same(scenario.state_bytes, point.state_bytes):
+        return published_s * storage
+    return published_s * storage * scenario.state_bytes / point.state_bytes
+
+
+def _min_interval(
+    scenario: Scenario, mechanism: Mechanism, interval: int, own_step_s: float | None
+) -> int:
+    """The shortest interval in steps: near enough to the measured one, and the persist fits."""
+    step_s = scenario.step_time_s
+    shortest_s = interval * (own_step_s or step_s) / MAX_INTERVAL_SHORTENING
+    rate = _storage_rate(scenario, mechanism.persist_path)
+    if rate is not None:
+        shortest_s = max(shortest_s, scenario.state_bytes / rate)
+    return max(1, ceil(shortest_s / step_s - _ROUNDING))
+
+
+def _interval(scenario: Scenario, measured: int, shortest: int) -> int | None:
+    """The interval that the scenario fixes, None where it is free."""
+    if scenario.interval is IntervalPolicy.AUTO:
+        return None
+    wanted = measured if isinstance(scenario.interval, IntervalPolicy) else scenario.interval
+    if wanted < shortest:
+        raise NoPredictionError(
+            f"no data: an interval of {wanted} steps is shorter than {shortest} steps, the "
+            f"shortest that the measurement at {measured} steps supports"
+        )
+    return wanted
+
+
+def _recovery_not_observed(
+    evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism
+) -> NoPredictionError:
+    bound = nearest_point(
+        evidence,
+        (scenario.architecture, *alike(evidence, scenario.architecture)),
+        mechanism.mechanism_id,
+        scenario.state_bytes,
+        lambda p: value_of(p, Quantity.EFFECTIVE_RESTORE) is not None,
+    )
+    reason = f"its recovery was not observed on {evidence.cluster.cluster}"
+    if bound is None:
+        return NoPredictionError(f"{reason}, nor has it a bound on {scenario.architecture}")
+    restore_s = value_of(bound, Quantity.EFFECTIVE_RESTORE) or 0.0
+    return NoPredictionError(
+        f"{reason}: {format_duration(restore_s)} is an analytical lower bound "
+        f"({bound.values[Quantity.EFFECTIVE_RESTORE].table_ref}); shown, never selected",
+        {"overhead": value_of(bound, Quantity.OVERHEAD) or 0.0, "restore_s": restore_s},
+    )

@@ -1,0 +1,166 @@
+"""The answer, as frozen dataclasses: everything that shows a recommendation starts from here.
+
+Times are seconds, sizes bytes, fractions plain numbers. None means that the value does not exist
+(never "unknown but probably fine"); the reason stands beside it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from advisor.optimizer import CostModel
+from advisor.scenario import Scenario
+
+
+class EvidenceCode(StrEnum):
+    """How a candidate's figures are known (paper, Table XII)."""
+
+    MEASURED = "M"
+    EXTRAPOLATED = "E"
+    DERIVED = "D"
+
+
+@dataclass(frozen=True, slots=True)
+class UsedValue:
+    """One stored number that a candidate rests on."""
+
+    point_id: str
+    quantity: str
+    value: float | None
+    evidence: str
+    n: int | None
+    dispersion: float | None
+    dispersion_kind: str | None
+    source_id: str | None
+    table_ref: str
+    conditions: str
+
+
+@dataclass(frozen=True, slots=True)
+class NativeDegradation:
+    """Survivors go on by themselves: outside the sum of Eq. (5), reported directly."""
+
+    latency_low_s: float
+    latency_high_s: float
+    slowdown: float | None
+    """Share of the aggregate throughput lost after one failure; negative: it rose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """Eq. (5), in seconds over the whole job; they add up to the expected completion time."""
+
+    base_s: float
+    overhead_s: float
+    detection_s: float
+    restore_s: float
+    regroup_s: float
+    init_s: float
+    lost_s: float
+    failures: float
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A mechanism that meets every rule and limit, at its interval."""
+
+    mechanism: str
+    name: str
+    evidence: EvidenceCode
+    interval_steps: int | None
+    interval_s: float | None
+    overhead: float
+    restore_s: float | None
+    pause_s: float
+    lost_s: float | None
+    expected_completion_s: float | None
+    goodput: float | None
+    terms: Terms | None
+    host_memory_bytes: int
+    native: NativeDegradation | None
+    rules: tuple[str, ...]
+    """Every step from the measurement to this figure, in words; empty when measured as is."""
+    notes: tuple[str, ...]
+    """What else a reader should know of these figures."""
+    used: tuple[UsedValue, ...]
+    model: CostModel | None = None
+    """The cost model behind the figures; not part of the printed answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Excluded:
+    """A mechanism that is not offered, why, and its known figures (shown, never selected)."""
+
+    mechanism: str
+    reason: str
+    shown: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Dominated:
+    mechanism: str
+    dominated_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Frontier:
+    """The Pareto frontier of the candidates over the named axes."""
+
+    axes: tuple[str, ...]
+    members: tuple[str, ...]
+    dominated: tuple[Dominated, ...]
+    not_comparable: tuple[str, ...]
+    """Candidates without a value on one of the axes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crossover:
+    """The MTBF at which `a` and `b` take equally long; None: they never do.
+
+    `mtbf_s` solves Eq. (5); `shortcut_mtbf_s` is the paper's dC/dO, which leaves out that the
+    number of failures grows with (1 + O) too.
+    """
+
+    a: str
+    b: str
+    mtbf_s: float | None
+    shortcut_mtbf_s: float | None
+    faster_below: str | None
+    """Which of the two wins at MTBFs below the crossing; without one, everywhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceNote:
+    source_id: str
+    citation: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """What the answer was computed by and from."""
+
+    advisor_version: str
+    schema_revision: str
+    data_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The whole answer. `selected` is None when nothing satisfies the limits."""
+
+    scenario: Scenario
+    selected: Candidate | None
+    runner_up: Candidate | None
+    margin_s: float | None
+    margin_fraction: float | None
+    candidates: tuple[Candidate, ...]
+    excluded: tuple[Excluded, ...]
+    frontier: Frontier
+    crossovers: tuple[Crossover, ...]
+    warnings: tuple[str, ...]
+    sources: tuple[SourceNote, ...]
+    provenance: Provenance
+
+    def is_selected(self, candidate: Candidate) -> bool:
+        return self.selected is not None and candidate.mechanism == self.selected.mechanism

@@ -1,0 +1,59 @@
+"""The candidates and exclusions as CSV: one row a mechanism, SI units in the column names."""
+
+import csv
+from io import StringIO
+
+from advisor.recommendation import Candidate, Excluded, Recommendation
+from advisor.reports import Canvas
+
+COLUMNS = (
+    "mechanism",
+    "status",
+    "evidence",
+    "interval_steps",
+    "overhead_fraction",
+    "restore_s",
+    "pause_s",
+    "lost_s",
+    "expected_completion_s",
+    "goodput_fraction",
+    "host_memory_bytes",
+    "reason",
+)
+
+
+def render(recommendation: Recommendation, canvas: Canvas) -> str:
+    out = StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for candidate in recommendation.candidates:
+        status = "selected" if recommendation.is_selected(candidate) else "candidate"
+        writer.writerow(_candidate(candidate, status))
+    for excluded in recommendation.excluded:
+        writer.writerow(_excluded(excluded))
+    return out.getvalue()
+
+
+def _candidate(candidate: Candidate, status: str) -> tuple[object, ...]:
+    return (
+        candidate.mechanism,
+        status,
+        candidate.evidence.value,
+        candidate.interval_steps,
+        candidate.overhead,
+        candidate.restore_s,
+        candidate.pause_s,
+        candidate.lost_s,
+        candidate.expected_completion_s,
+        candidate.goodput,
+        candidate.host_memory_bytes,
+        "; ".join(candidate.rules),
+    )
+
+
+def _excluded(excluded: Excluded) -> tuple[object, ...]:
+    known = {"overhead": 4, "restore_s": 5}
+    row: list[object] = [excluded.mechanism, "excluded", *[None] * 9, excluded.reason]
+    for name, column in known.items():
+        row[column] = excluded.shown.get(name)
+    return tuple(row)

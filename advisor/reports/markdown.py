@@ -1,0 +1,69 @@
+"""The recommendation as Markdown, for an issue, a wiki or a mail."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from advisor.recommendation import Recommendation
+from advisor.reports import Canvas, words
+
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
+
+
+def render(recommendation: Recommendation, canvas: Canvas) -> str:
+    """GitHub-flavoured tables; every piece of text from outside is escaped."""
+    return "\n".join(_lines(recommendation)) + "\n"
+
+
+def escape(text: str) -> str:
+    return " ".join(text.split()).translate(_SPECIAL)
+
+
+def _lines(recommendation: Recommendation) -> Iterator[str]:
+    yield f"# {escape(words.headline(recommendation))}"
+    yield ""
+    runner_up = words.runner_up_line(recommendation)
+    if runner_up:
+        yield escape(runner_up)
+        yield ""
+    if recommendation.candidates:
+        yield from _section(
+            "Candidates",
+            _table(words.CANDIDATE_HEADER, map(words.candidate_cells, recommendation.candidates)),
+        )
+        yield escape(words.EVIDENCE_LEGEND)
+        yield ""
+    if recommendation.selected is not None and recommendation.selected.terms is not None:
+        rows = words.term_cells(recommendation.selected)
+        yield from _section("Expected time, term by term", _table(("term", "time"), rows))
+    yield from _list("Why these figures", words.rule_lines(recommendation))
+    yield from _list("Not offered", map(words.excluded_line, recommendation.excluded))
+    yield from _list("Frontier", words.frontier_lines(recommendation))
+    yield from _list("What would flip it", map(words.crossover_line, recommendation.crossovers))
+    yield from _list("Warnings", recommendation.warnings)
+    rows3 = words.scenario_rows(recommendation.scenario)
+    yield from _section("Scenario", _table(("input", "value", "from"), rows3))
+    yield from _list("Sources", (f"{s.citation} {s.url}" for s in recommendation.sources))
+    provenance = recommendation.provenance
+    yield (
+        f"advisor {escape(provenance.advisor_version)}, "
+        f"schema {escape(provenance.schema_revision)}, data {provenance.data_version[:12]}"
+    )
+
+
+def _section(title: str, body: Iterable[str]) -> Iterator[str]:
+    yield f"## {title}"
+    yield ""
+    yield from body
+    yield ""
+
+
+def _list(title: str, lines: Iterable[str]) -> Iterator[str]:
+    listed = [f"- {escape(line)}" for line in lines]
+    if listed:
+        yield from _section(title, listed)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield "| " + " | ".join(map(escape, header)) + " |"
+    yield "|" + " --- |" * len(header)
+    for row in rows:
+        yield "| " + " | ".join(map(escape, row)) + " |"

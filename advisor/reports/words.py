@@ -1,0 +1,198 @@
+"""The sentences and table cells of a recommendation: shared by every report that people read."""
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from advisor.recommendation import Candidate, Crossover, Excluded, Recommendation
+from advisor.scenario import IntervalPolicy, Scenario
+from advisor.units import (
+    format_bytes,
+    format_bytes_per_s,
+    format_duration,
+    format_percent,
+)
+
+CANDIDATE_HEADER = (
+    "mechanism",
+    "interval",
+    "overhead",
+    "restore",
+    "pause",
+    "lost work",
+    "expected",
+    "goodput",
+    "ev.",
+)
+EVIDENCE_LEGEND = (
+    "M measured directly, E extrapolated by a stated rule, "
+    "D derived from the architecture's own behaviour"
+)
+_ABSENT = "–"
+
+
+def headline(recommendation: Recommendation) -> str:
+    """The answer in one sentence."""
+    selected, scenario = recommendation.selected, recommendation.scenario
+    if selected is None:
+        return "No mechanism satisfies every rule and limit."
+    if selected.native is not None:
+        return (
+            f"{label(selected)}: {scenario.architecture} goes on by itself "
+            f"{_latency(selected)} after a loss; no mechanism is needed for crashes."
+        )
+    expected = format_duration(selected.expected_completion_s or 0.0)
+    return (
+        f"{label(selected)}{_cadence(selected)}: {format_duration(scenario.duration_s)} becomes "
+        f"{expected}; goodput {format_percent(selected.goodput or 0.0)}."
+    )
+
+
+def runner_up_line(recommendation: Recommendation) -> str | None:
+    other = recommendation.runner_up
+    if other is None:
+        return None
+    if recommendation.margin_s is None or recommendation.margin_fraction is None:
+        return f"Next: {label(other)}{_cadence(other)}."
+    return (
+        f"Runner-up: {label(other)}{_cadence(other)}, "
+        f"{format_duration(recommendation.margin_s)} later "
+        f"({format_percent(recommendation.margin_fraction)})."
+    )
+
+
+def label(candidate: Candidate) -> str:
+    return f"{candidate.mechanism.upper()} {candidate.name}"
+
+
+def candidate_cells(candidate: Candidate) -> tuple[str, ...]:
+    """One row under `CANDIDATE_HEADER`."""
+    return (
+        label(candidate),
+        _ABSENT if candidate.interval_steps is None else f"{candidate.interval_steps:,} steps",
+        format_percent(candidate.overhead),
+        _optional_duration(candidate.restore_s),
+        format_duration(candidate.pause_s),
+        _optional_duration(candidate.lost_s),
+        _optional_duration(candidate.expected_completion_s),
+        _ABSENT if candidate.goodput is None else format_percent(candidate.goodput),
+        candidate.evidence.value,
+    )
+
+
+def term_cells(candidate: Candidate) -> tuple[tuple[str, str], ...]:
+    """Eq. (5) of one candidate, term by term, in words and human units."""
+    terms = candidate.terms
+    if terms is None:
+        return ()
+    return (
+        ("failure-free", format_duration(terms.base_s)),
+        ("overhead", format_duration(terms.overhead_s)),
+        ("detection", format_duration(terms.detection_s)),
+        ("restore", format_duration(terms.restore_s)),
+        ("regrouping", format_duration(terms.regroup_s)),
+        ("initialisation", format_duration(terms.init_s)),
+        ("lost work", format_duration(terms.lost_s)),
+        ("failures expected", f"{terms.failures:.3g}"),
+    )
+
+
+def excluded_line(excluded: Excluded) -> str:
+    return f"{excluded.mechanism.upper()}: {excluded.reason}"
+
+
+def frontier_lines(recommendation: Recommendation) -> Iterator[str]:
+    frontier = recommendation.frontier
+    members = ", ".join(m.upper() for m in frontier.members) or "none"
+    yield f"Pareto frontier over {' and '.join(frontier.axes)}: {members}"
+    for pair in frontier.dominated:
+        yield f"{pair.mechanism.upper()} is dominated by {pair.dominated_by.upper()}"
+    for name in frontier.not_comparable:
+        yield f"{name.upper()} has no value on one of the axes"
+
+
+def crossover_line(crossover: Crossover) -> str:
+    a, b = crossover.a.upper(), crossover.b.upper()
+    shortcut = (
+        "the paper's shortcut dC/dO: never"
+        if crossover.shortcut_mtbf_s is None
+        else f"the paper's shortcut dC/dO: {format_duration(crossover.shortcut_mtbf_s)}"
+    )
+    if crossover.faster_below is None:
+        return f"{a} and {b}: not comparable by Eq. (5)"
+    winner = crossover.faster_below.upper()
+    if crossover.mtbf_s is None:
+        return f"{a} and {b} never cross: {winner} is faster at every MTBF ({shortcut})"
+    return (
+        f"{a} and {b} cross at an MTBF of {format_duration(crossover.mtbf_s)}: "
+        f"{winner} is faster below it ({shortcut})"
+    )
+
+
+def rule_lines(recommendation: Recommendation) -> Iterator[str]:
+    for candidate in recommendation.candidates:
+        for rule in candidate.rules:
+            yield f"{candidate.mechanism.upper()}: {rule}"
+
+
+def scenario_rows(scenario: Scenario) -> Iterator[tuple[str, str, str]]:
+    """(input, value, where it is from) for every input that has a value."""
+    for item in fields(Scenario):
+        value = getattr(scenario, item.name)
+        if item.name != "assumed" and value is not None:
+            yield (
+                input_words(item.name),
+                input_value(item.name, value),
+                scenario.assumed.get(item.name, "given"),
+            )
+
+
+def input_words(name: str) -> str:
+    """`storage_write_bytes_per_s` -> `storage write`."""
+    if name in _INPUT_WORDS:
+        return _INPUT_WORDS[name]
+    for suffix in ("_bytes_per_s", "_bytes", "_s"):
+        name = name.removesuffix(suffix)
+    return name.replace("_", " ")
+
+
+def input_value(name: str, value: object) -> str:
+    if isinstance(value, IntervalPolicy):
+        return value.value
+    if isinstance(value, int | float):
+        if name.endswith("_bytes_per_s"):
+            return format_bytes_per_s(value)
+        if name.endswith("_bytes"):
+            return format_bytes(value)
+        if name.endswith("_s"):
+            return format_duration(value)
+        if name == "interval":
+            return f"{value:,} steps"
+        return format_percent(value)
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return str(value)
+
+
+_INPUT_WORDS = {"mtbf_s": "MTBF", "state_bytes": "state per rank", "init_s": "initialisation"}
+
+
+def _cadence(candidate: Candidate) -> str:
+    if candidate.interval_steps is None or candidate.interval_s is None:
+        return ""
+    if candidate.interval_steps == 1:
+        return ", at every step"
+    return (
+        f", a checkpoint every {candidate.interval_steps:,} steps "
+        f"({format_duration(candidate.interval_s)})"
+    )
+
+
+def _latency(candidate: Candidate) -> str:
+    native = candidate.native
+    assert native is not None
+    low, high = format_duration(native.latency_low_s), format_duration(native.latency_high_s)
+    return low if low == high else f"{low} to {high}"
+
+
+def _optional_duration(value_s: float | None) -> str:
+    return _ABSENT if value_s is None else format_duration(value_s)

@@ -1,0 +1,1 @@
+"""The database: schema, queries and loading. Never imports `advisor`, `app` or `measure`."""

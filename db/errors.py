@@ -1,0 +1,52 @@
+"""Errors of the database layer. One line each: what is wrong, and the command that helps.
+
+DatabaseError                 exit code 2
+├── NotADatabaseError         the URL or file is no database of ours
+├── UnreachableError          no server, no folder, no permission
+├── SchemaMismatchError       the schema is older or newer than the code
+├── NetworkFilesystemError    SQLite on a file system whose locks cannot be trusted
+├── InvalidDataError          rows that do not validate; every row named
+├── NotFoundError             a named thing is not there; says what is
+└── QueryRefusedError         `advisor sql`: writes, too slow, malformed
+"""
+
+
+class DatabaseError(Exception):
+    """Base of every error that `db` raises on purpose."""
+
+    exit_code = 2
+
+
+class NotADatabaseError(DatabaseError):
+    """The URL is malformed, or the file is not a database of ours."""
+
+
+class UnreachableError(DatabaseError):
+    """The database could not be opened: server, folder, permission, disk."""
+
+
+class SchemaMismatchError(DatabaseError):
+    """The schema is older or newer than this code; the message names the command."""
+
+
+class NetworkFilesystemError(DatabaseError):
+    """SQLite on a network file system, without the flag that accepts the risk."""
+
+
+class InvalidDataError(DatabaseError):
+    """Rows that do not validate; the message names file, row, column and input.
+
+    The message holds the first problems, `problems` all of them, one line each.
+    """
+
+    def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems or (message,)
+
+
+class NotFoundError(DatabaseError):
+    """A named cluster, point or recommendation is not there; the message lists what is."""
+
+
+class QueryRefusedError(DatabaseError):
+    """A statement of `advisor sql` that writes, runs too long or does not parse."""

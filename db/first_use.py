@@ -1,0 +1,172 @@
+"""First use: a SQLite database that does not exist is made, whole or not at all.
+
+It is built in a hidden folder beside its place and published by a hard link, which fails if
+another process was first. So two first uses at once both succeed, with one database, and a
+process killed in the middle leaves nothing that anybody could open by mistake.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from db.errors import UnreachableError
+from db.schema import EmptyDatabaseError, check_schema
+from db.session import open_engine, refuse_network_filesystem, shown, sqlite_path
+
+_ABANDONED_AFTER_S = 600.0
+
+
+def ensure_ready(url: str) -> bool:
+    """Returns when the database has this code's schema; True if it was made just now.
+
+    Makes and fills a SQLite file that is not there. PostgreSQL is never changed silently: an
+    empty one raises EmptyDatabaseError, which names `advisor db upgrade`.
+    """
+    path = sqlite_path(url)
+    made = path is not None and _make(path)
+    engine = open_engine(url)
+    try:
+        check_schema(engine)
+    except EmptyDatabaseError as error:
+        name = shown(url)
+        raise EmptyDatabaseError(
+            f"{name} is empty: run `advisor db upgrade --db {name}`, which makes the tables, and "
+            f"`advisor db load --db {name}`, which fills in the shipped data"
+        ) from error
+    finally:
+        engine.dispose()
+    return made
+
+
+def _make(path: Path) -> bool:
+    """Builds and publishes the file; False if it is there already, or by the time it is built."""
+    with _one_line(path):
+        if path.exists():
+            return False
+        refuse_network_filesystem(path)
+        with _building_folder(path) as folder:
+            _build(folder / path.name)
+            return _publish(folder / path.name, path)
+
+
+@contextmanager
+def hidden_database(url: str) -> Iterator[str]:
+    """A SQLite database that is not there yet, filled, under a name that nobody else opens.
+
+    Yields its URL. It gets its real name when the body ends well, and vanishes when the body
+    raises: a mistaken first question leaves nothing behind. Raises UnreachableError if another
+    process made the database meanwhile and the body had written to this one.
+    """
+    path = sqlite_path(url)
+    assert path is not None
+    with ExitStack() as stack:
+        with _one_line(path):
+            refuse_network_filesystem(path)
+            folder = stack.enter_context(_building_folder(path))
+            built = folder / path.name
+            _build(built)
+            as_built = _fingerprint(built)
+        yield str(built)
+        with _one_line(path):
+            published = _publish(built, path)
+        if not published and _fingerprint(built) != as_built:
+            raise UnreachableError(
+                f"another process made {path} at the same moment: run the command again"
+            )
+
+
+def _fingerprint(file: Path) -> tuple[int, int]:
+    found = file.stat()
+    return found.st_mtime_ns, found.st_size
+
+
+@contextmanager
+def _one_line(path: Path) -> Iterator[None]:
+    """Names the file that was wanted, not the one being built, when the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        raise UnreachableError(
+            f"no database could be made at {path}: {error.strerror}; choose another place with --db"
+        ) from error
+    except UnreachableError as error:
+        reason = "no space left on its disk" if "no space" in str(error) else "its disk refused"
+        raise UnreachableError(
+            f"no database could be made at {path}: {reason}; choose another place with --db"
+        ) from error
+
+
+@contextmanager
+def _building_folder(path: Path) -> Iterator[Path]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
+    folder = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    folder.mkdir()
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _sweep(path: Path) -> None:
+    """Removes what killed processes left: old, and of a process that is gone."""
+    for folder in path.parent.glob(f".{path.name}.*.tmp"):
+        pid = folder.name.removesuffix(".tmp").rpartition(".")[2]
+        old = time.time() - folder.stat().st_mtime > _ABANDONED_AFTER_S
+        if old and pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _build(path: Path) -> None:
+    # Alembic, the ORM and pydantic take half a second to import: only when there is work.
+    from db.load import load
+    from db.migrate import upgrade
+
+    upgrade(str(path))
+    load(str(path))
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+_NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+
+
+def _publish(built: Path, path: Path) -> bool:
+    """Gives the built file its name, unless another process gave it to its own first."""
+    try:
+        os.link(built, path)
+    except FileExistsError:
+        return False
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        if not _rename_if_free(built, path):
+            return False
+    _fsync_folder(path.parent)
+    return True
+
+
+def _rename_if_free(built: Path, path: Path) -> bool:
+    """For file systems without hard links: the look and the rename happen under a lock."""
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        if path.exists():
+            return False
+        built.rename(path)
+        return True
+    finally:
+        os.close(folder)
+
+
+def _fsync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

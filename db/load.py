@@ -1,0 +1,242 @@
+"""Loads data folders and bundles, all or nothing, and exports a cluster as a bundle.
+
+Every problem of every row is named before anything is written. Loading the same rows again
+changes nothing; rows that are in the database but not in the files stay.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+from sqlalchemy import Connection, Table, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
+
+from db import files
+from db.files import RawRow
+from db.kinds import KINDS, Kind, to_table
+from db.models import Base
+from db.resources import resource_dir
+from db.schema import check_schema
+from db.session import open_engine, writing
+
+_CAPABILITIES = Base.metadata.tables["architecture_capabilities"]
+
+Key = tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a load did with the rows of one kind."""
+
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadReport:
+    """Counts for each kind that had rows."""
+
+    kinds: Mapping[str, Counts]
+
+    @property
+    def changed(self) -> bool:
+        """Whether the database differs from before."""
+        return any(counts.added or counts.updated for counts in self.kinds.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Parsed:
+    """A valid row: as it stood in the file, and as the table takes it."""
+
+    raw: RawRow
+    values: dict[str, Any]
+
+    @property
+    def key(self) -> Key:
+        return tuple(self.values[name] for name in self.raw.kind.key)
+
+
+def load(url: str, path: Path | None = None) -> LoadReport:
+    """Loads a folder of CSV files or a bundle file; None is the shipped data.
+
+    Raises InvalidDataError, which names file, row, column, input and what would be valid.
+    """
+    return load_rows(url, files.read(path or resource_dir("data")))
+
+
+def load_rows(url: str, raw: Iterable[RawRow]) -> LoadReport:
+    """The same for rows that were read already (`db.files.bundle_rows`)."""
+    parsed = _parse(raw)
+    engine = open_engine(url)
+    try:
+        check_schema(engine)
+        with writing(engine) as connection:
+            return _store_all(connection, parsed)
+    except IntegrityError as error:
+        raise files.invalid([f"the database refuses a row: {error.orig}"]) from error
+    finally:
+        engine.dispose()
+
+
+def _parse(raw: Iterable[RawRow]) -> list[_Parsed]:
+    parsed: list[_Parsed] = []
+    problems: list[str] = []
+    for row in raw:
+        try:
+            parsed.append(_parse_row(row))
+        except ValidationError as error:
+            problems.extend(_explained(row, detail) for detail in error.errors())
+        except ValueError as error:
+            problems.append(f"{row.where}: {error}")
+    problems.extend(_duplicates(parsed))
+    if problems:
+        raise files.invalid(problems)
+    return parsed
+
+
+def _parse_row(row: RawRow) -> _Parsed:
+    columns = row.kind.columns
+    given = {
+        columns[name].field: value for name, value in row.values.items() if value not in ("", None)
+    }
+    values = to_table(row.kind, row.kind.model.model_validate(given))
+    for name in row.kind.optional:
+        if name not in row.values:
+            del values[columns[name].field]
+    return _Parsed(row, values)
+
+
+def _explained(row: RawRow, detail: ErrorDetails) -> str:
+    """One problem: file, row, column, what is wrong with it, and the input."""
+    names = {column.field: name for name, column in row.kind.columns.items()}
+    message = detail["msg"].removeprefix("Value error, ")
+    if not detail["loc"]:
+        return f"{row.where}: {message}"
+    place = f"{row.where}, column {names.get(str(detail['loc'][0]), detail['loc'][0])}"
+    if detail["type"] == "missing":
+        return f"{place}: is empty, but needed"
+    return f"{place}: {message}, not {str(detail['input'])[:80]!r}"
+
+
+def _duplicates(parsed: Iterable[_Parsed]) -> Iterator[str]:
+    first: dict[tuple[str, Key], str] = {}
+    for row in parsed:
+        seen = first.setdefault((row.raw.kind.name, row.key), row.raw.where)
+        if seen != row.raw.where:
+            yield f"{row.raw.where}: {'/'.join(map(str, row.key))} is already in {seen}"
+
+
+def _store_all(connection: Connection, parsed: list[_Parsed]) -> LoadReport:
+    by_kind: dict[str, list[_Parsed]] = {}
+    for row in parsed:
+        by_kind.setdefault(row.raw.kind.name, []).append(row)
+    dangling = list(_dangling(connection, by_kind))
+    if dangling:
+        raise files.invalid(dangling)
+    # In the order of KINDS, what is referred to is there before what refers to it.
+    return LoadReport(
+        {
+            kind.name: _store(connection, kind, by_kind[kind.name])
+            for kind in KINDS
+            if kind.name in by_kind
+        }
+    )
+
+
+def _dangling(connection: Connection, by_kind: Mapping[str, list[_Parsed]]) -> Iterator[str]:
+    """References to rows that are neither in the database nor about to be loaded."""
+    known: dict[str, set[Any]] = {}
+    for kind in KINDS:
+        for row in by_kind.get(kind.name, ()):
+            for name, parent in _references(kind).items():
+                if parent not in known:
+                    known[parent] = _known(connection, parent, by_kind)
+                value = row.values.get(name)
+                if value is not None and value not in known[parent]:
+                    yield _unknown_reference(row, name, value, known[parent])
+
+
+def _references(kind: Kind) -> dict[str, str]:
+    """Column of the kind's table: the table that it refers to."""
+    return {
+        key.parent.name: key.column.table.name
+        for key in kind.sql_table.foreign_keys
+        if key.parent.name in kind.model.model_fields
+    }
+
+
+def _known(connection: Connection, table: str, by_kind: Mapping[str, list[_Parsed]]) -> set[Any]:
+    (key,) = Base.metadata.tables[table].primary_key
+    stored = set(connection.execute(select(key)).scalars())
+    coming = {
+        row.values[key.name]
+        for kind in KINDS
+        if kind.table == table
+        for row in by_kind.get(kind.name, ())
+    }
+    return stored | coming
+
+
+def _unknown_reference(row: _Parsed, name: str, value: Any, known: set[Any]) -> str:
+    there = ", ".join(sorted(known)[:10]) or "none"
+    return f"{row.raw.where}, column {name}: no such row {value!r}; there is {there}"
+
+
+def _store(connection: Connection, kind: Kind, rows: list[_Parsed]) -> Counts:
+    stored = stored_rows(connection, kind)
+    new = [row.values for row in rows if row.key not in stored]
+    changed = [
+        row.values
+        for row in rows
+        if row.key in stored and not row.values.items() <= stored[row.key].items()
+    ]
+    if new:
+        connection.execute(insert(kind.sql_table), [_own(kind, values) for values in new])
+    for values in changed:
+        _update(connection, kind.sql_table, _own(kind, values))
+    for values in (*new, *changed):
+        _store_capabilities(connection, values)
+    return Counts(len(new), len(changed), len(rows) - len(new) - len(changed))
+
+
+def stored_rows(connection: Connection, kind: Kind) -> dict[Key, dict[str, Any]]:
+    """The kind's rows in the database by key, in the form that `to_table` gives."""
+    table = kind.sql_table
+    of_kind = [table.c[name] == value for name, value in kind.constants.items()]
+    found = connection.execute(select(table).where(*of_kind)).mappings()
+    rows = {tuple(row[name] for name in kind.key): dict(row) for row in found}
+    if kind.name == "architectures":
+        for (architecture,), values in rows.items():
+            values["capabilities"] = _capabilities(connection, architecture)
+    return rows
+
+
+def _capabilities(connection: Connection, architecture: str) -> tuple[str, ...]:
+    mine = _CAPABILITIES.c.architecture == architecture
+    return tuple(
+        sorted(connection.execute(select(_CAPABILITIES.c.capability).where(mine)).scalars())
+    )
+
+
+def _own(kind: Kind, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that are columns of the kind's own table; capabilities have their own."""
+    return {name: value for name, value in values.items() if name in kind.sql_table.c}
+
+
+def _update(connection: Connection, table: Table, values: Mapping[str, Any]) -> None:
+    same = [column == values[column.name] for column in table.primary_key]
+    connection.execute(update(table).where(*same).values(**values))
+
+
+def _store_capabilities(connection: Connection, values: Mapping[str, Any]) -> None:
+    if "capabilities" not in values:
+        return
+    architecture = values["architecture"]
+    connection.execute(delete(_CAPABILITIES).where(_CAPABILITIES.c.architecture == architecture))
+    rows = [{"architecture": architecture, "capability": word} for word in values["capabilities"]]
+    if rows:
+        connection.execute(insert(_CAPABILITIES), rows)

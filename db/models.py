@@ -1,0 +1,633 @@
+"""The schema as SQLAlchemy models: for `load`, `check` and the migrations' tests, not for advice.
+
+Names that people read (a1-sync, ft2, matilda) are the primary keys. Units are in the column
+names. Constraints refuse what makes no sense on SQLite and on PostgreSQL alike, so that no
+program that writes here can store half a truth; each constraint is named after its rule.
+"""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Annotated, Any
+
+from sqlalchemy import (
+    REAL,
+    BigInteger,
+    CheckConstraint,
+    Double,
+    ForeignKey,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    Text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from db.records import (
+    Cadence,
+    CalibrationQuantity,
+    CampaignStatus,
+    DispersionKind,
+    Evidence,
+    FaultOutcome,
+    MissingReason,
+    PairStatus,
+    Phase,
+    PointOutcome,
+    Quantity,
+    RunValidity,
+    TransferPath,
+)
+
+# Quoted, because PostgreSQL would otherwise keep and show each limit with all its 309 digits;
+# both databases turn it into a float, since it stands beside a float column.
+_LARGEST = "1.7e308"
+
+NAMES = {
+    "ix": "ix_%(table_name)s_%(column_0_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_name)s",
+    "ck": "ck_%(table_name)s_%(constraint_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "pk": "pk_%(table_name)s",
+}
+
+# SQLite's STRICT tables know INTEGER, REAL and TEXT only, and PostgreSQL's REAL has 4 bytes.
+Count = Annotated[int, mapped_column(BigInteger().with_variant(Integer(), "sqlite"))]
+Real = Annotated[float, mapped_column(Double().with_variant(REAL(), "sqlite"))]
+Key = Annotated[str, mapped_column(Text, primary_key=True)]
+Ordinal = Annotated[
+    int, mapped_column(BigInteger().with_variant(Integer(), "sqlite"), primary_key=True)
+]
+
+
+def ref(column: str) -> Any:
+    """A text column that refers to `table.column`; nothing cascades, so no evidence is lost."""
+    return mapped_column(Text, ForeignKey(column))
+
+
+def key_ref(column: str) -> Any:
+    """The same, as a part of the primary key."""
+    return mapped_column(Text, ForeignKey(column), primary_key=True)
+
+
+def rule(name: str, condition: str) -> CheckConstraint:
+    """A CHECK that is called ck_<table>_<name>."""
+    return CheckConstraint(condition, name=name)
+
+
+def one_of(column: str, codes: type[StrEnum]) -> CheckConstraint:
+    """The column holds one of the enumeration's codes."""
+    listed = ", ".join(f"'{code}'" for code in codes)
+    return rule(f"{column}_known", f"{column} IN ({listed})")
+
+
+def finite(column: str) -> CheckConstraint:
+    """Neither NaN nor infinite. (SQLite turns NaN into NULL before a CHECK can see it.)"""
+    return rule(f"{column}_finite", f"{column} BETWEEN '-{_LARGEST}' AND '{_LARGEST}'")
+
+
+def finite_from_zero(column: str) -> CheckConstraint:
+    """Finite, and not negative."""
+    return rule(f"{column}_from_zero", f"{column} BETWEEN 0 AND '{_LARGEST}'")
+
+
+def at_least(column: str, least: int) -> CheckConstraint:
+    """A whole number of at least `least`."""
+    return rule(f"{column}_at_least_{least}", f"{column} >= {least}")
+
+
+def positive(column: str) -> CheckConstraint:
+    """Finite, and above zero."""
+    return rule(f"{column}_positive", f"{column} > 0 AND {column} <= '{_LARGEST}'")
+
+
+def flag(column: str) -> CheckConstraint:
+    """0 or 1: SQLite has no boolean, and the same query must run on both databases."""
+    return rule(f"{column}_flag", f"{column} IN (0, 1)")
+
+
+def utc(column: str) -> CheckConstraint:
+    """An instant in UTC to the second, as ISO 8601 text: 2026-01-31T12:00:00Z."""
+    return rule(f"{column}_utc", f"{column} LIKE '____-__-__T__:__:__Z'")
+
+
+def filled(*columns: str) -> Iterable[CheckConstraint]:
+    """Text that is not empty."""
+    return [rule(f"{column}_filled", f"{column} <> ''") for column in columns]
+
+
+def table_args(*arguments: Any) -> tuple[Any, ...]:
+    """Constraints (or lists of them), and a STRICT table where SQLite makes it."""
+    flat: list[Any] = []
+    for argument in arguments:
+        flat.extend(argument if isinstance(argument, list) else [argument])
+    return (*flat, {"sqlite_strict": True})
+
+
+class Base(DeclarativeBase):
+    """Base of every model; names each constraint, so that a migration can find it."""
+
+    metadata = MetaData(naming_convention=NAMES)
+
+
+class Evidenced:
+    """The columns of one number and of where it comes from."""
+
+    value: Mapped[Real | None]
+    missing_reason: Mapped[str | None] = mapped_column(Text)
+    n: Mapped[Count | None]
+    dispersion: Mapped[Real | None]
+    dispersion_kind: Mapped[str | None] = mapped_column(Text)
+    low: Mapped[Real | None]
+    high: Mapped[Real | None]
+    evidence: Mapped[str] = mapped_column(Text)
+    conditions: Mapped[str] = mapped_column(Text, server_default="")
+    table_ref: Mapped[str] = mapped_column(Text, server_default="")
+
+
+_NO_NUMBER = "value IS NULL AND low IS NULL AND dispersion IS NULL"
+
+
+def evidence_rules() -> list[CheckConstraint]:
+    """What holds for every evidenced number, whatever its quantity."""
+    return [
+        finite("value"),
+        finite("low"),
+        finite("high"),
+        finite_from_zero("dispersion"),
+        one_of("missing_reason", MissingReason),
+        one_of("dispersion_kind", DispersionKind),
+        one_of("evidence", Evidence),
+        at_least("n", 0),
+        rule("value_or_reason", "(value IS NULL) = (missing_reason IS NOT NULL)"),
+        rule(
+            "measured_has_n",
+            f"evidence NOT IN ('measured', 'measured+analytical') OR ({_NO_NUMBER})"
+            " OR (n IS NOT NULL AND n >= 1)",
+        ),
+        rule(
+            "number_has_origin",
+            f"({_NO_NUMBER}) OR source_id IS NOT NULL OR run_id IS NOT NULL",
+        ),
+        rule("low_with_high", "(low IS NULL) = (high IS NULL)"),
+        rule("low_to_high", "low <= high"),
+        rule(
+            "dispersion_explained",
+            "(dispersion IS NULL AND low IS NULL) OR dispersion_kind IS NOT NULL",
+        ),
+    ]
+
+
+_SIGNED = (Quantity.OVERHEAD, Quantity.AGGREGATE_SLOWDOWN)
+
+
+def quantity_rules() -> list[CheckConstraint]:
+    """The range of each quantity, for the value and for both ends of its interval."""
+    signed = ", ".join(f"'{quantity}'" for quantity in _SIGNED)
+    ranges = {
+        "sign": f"quantity IN ({signed}) OR {{0}} >= 0",
+        "overhead": "quantity <> 'overhead_fraction' OR {0} > -1",
+        "slowdown": "quantity <> 'aggregate_slowdown_fraction' OR {0} <= 1",
+        "resumed": "quantity <> 'resumed_fraction' OR {0} <= 1",
+    }
+    return [
+        rule(f"{column}_{name}", condition.format(column))
+        for column in ("value", "low", "high")
+        for name, condition in ranges.items()
+    ]
+
+
+class Source(Base):
+    """Where numbers come from: a paper, a report, a campaign of one's own."""
+
+    __tablename__ = "sources"
+    __table_args__ = table_args(filled("source_id", "citation"))
+
+    source_id: Mapped[Key]
+    citation: Mapped[str] = mapped_column(Text)
+    url: Mapped[str] = mapped_column(Text, server_default="")
+    published_on: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class Cluster(Base):
+    """Hardware that runs were made on."""
+
+    __tablename__ = "clusters"
+    __table_args__ = table_args(
+        filled("cluster"),
+        at_least("nodes", 1),
+        at_least("ranks_per_node", 1),
+        at_least("device_memory_bytes", 1),
+        at_least("host_memory_bytes", 1),
+    )
+
+    cluster: Mapped[Key]
+    description: Mapped[str] = mapped_column(Text, server_default="")
+    nodes: Mapped[Count]
+    ranks_per_node: Mapped[Count]
+    device: Mapped[str] = mapped_column(Text, server_default="")
+    device_memory_bytes: Mapped[Count | None]
+    host_memory_bytes: Mapped[Count | None]
+    interconnect: Mapped[str] = mapped_column(Text, server_default="")
+    storage: Mapped[str] = mapped_column(Text, server_default="")
+    source_id: Mapped[str | None] = ref("sources.source_id")
+
+
+class SoftwareStack(Base):
+    """Versions that a cluster ran; a newer stack supersedes an older one, never replaces it."""
+
+    __tablename__ = "software_stacks"
+    __table_args__ = table_args(
+        filled("software_stack"), rule("not_its_own_successor", "superseded_by <> software_stack")
+    )
+
+    software_stack: Mapped[Key]
+    cluster: Mapped[str] = ref("clusters.cluster")
+    torch: Mapped[str] = mapped_column(Text, server_default="")
+    cuda: Mapped[str] = mapped_column(Text, server_default="")
+    nccl: Mapped[str] = mapped_column(Text, server_default="")
+    python: Mapped[str] = mapped_column(Text, server_default="")
+    source_id: Mapped[str | None] = ref("sources.source_id")
+    # Checked at the commit, so that both stacks can arrive in any order.
+    superseded_by: Mapped[str | None] = mapped_column(
+        Text,
+        ForeignKey("software_stacks.software_stack", deferrable=True, initially="DEFERRED"),
+    )
+
+
+class Architecture(Base):
+    """A way to train in parallel (A1 to A7)."""
+
+    __tablename__ = "architectures"
+    __table_args__ = table_args(filled("architecture", "name"))
+
+    architecture: Mapped[Key]
+    name: Mapped[str] = mapped_column(Text)
+    description: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class ArchitectureCapability(Base):
+    """One thing that an architecture can do; what it lacks is simply not here."""
+
+    __tablename__ = "architecture_capabilities"
+    __table_args__ = table_args(filled("capability"))
+
+    architecture: Mapped[str] = key_ref("architectures.architecture")
+    capability: Mapped[Key]
+
+
+class Mechanism(Base):
+    """A way to tolerate faults (FT1 to FT9), described by what it does."""
+
+    __tablename__ = "mechanisms"
+    __table_args__ = table_args(
+        filled("mechanism", "name"),
+        one_of("cadence", Cadence),
+        one_of("save_path", TransferPath),
+        one_of("persist_path", TransferPath),
+        one_of("restore_path", TransferPath),
+        at_least("default_replicas", 0),
+        at_least("host_copies_per_replica", 0),
+        at_least("device_copies_per_replica", 0),
+    )
+
+    mechanism: Mapped[Key]
+    name: Mapped[str] = mapped_column(Text)
+    family: Mapped[str] = mapped_column(Text, server_default="")
+    description: Mapped[str] = mapped_column(Text, server_default="")
+    cadence: Mapped[str] = mapped_column(Text)
+    save_path: Mapped[str] = mapped_column(Text)
+    persist_path: Mapped[str] = mapped_column(Text)
+    restore_path: Mapped[str] = mapped_column(Text)
+    default_replicas: Mapped[Count]
+    host_copies_per_replica: Mapped[Count]
+    device_copies_per_replica: Mapped[Count]
+
+
+class Compatibility(Base):
+    """Whether a mechanism works under an architecture, and why not."""
+
+    __tablename__ = "compatibility"
+    __table_args__ = table_args(
+        one_of("status", PairStatus), rule("reason_given", "status = 'viable' OR reason <> ''")
+    )
+
+    architecture: Mapped[str] = key_ref("architectures.architecture")
+    mechanism: Mapped[str] = key_ref("mechanisms.mechanism")
+    status: Mapped[str] = mapped_column(Text)
+    reason: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class Workload(Base):
+    """What was trained."""
+
+    __tablename__ = "workloads"
+    __table_args__ = table_args(filled("workload", "name"), at_least("batch_per_rank", 1))
+
+    workload: Mapped[Key]
+    name: Mapped[str] = mapped_column(Text)
+    optimizer: Mapped[str] = mapped_column(Text, server_default="")
+    batch_per_rank: Mapped[Count | None]
+    description: Mapped[str] = mapped_column(Text, server_default="")
+    source_id: Mapped[str | None] = ref("sources.source_id")
+
+
+class Campaign(Base):
+    """A set of runs that one command started."""
+
+    __tablename__ = "campaigns"
+    __table_args__ = table_args(
+        filled("campaign", "command"),
+        one_of("status", CampaignStatus),
+        utc("created_at"),
+        utc("heartbeat_at"),
+        utc("finished_at"),
+    )
+
+    campaign: Mapped[Key]
+    cluster: Mapped[str] = ref("clusters.cluster")
+    software_stack: Mapped[str | None] = ref("software_stacks.software_stack")
+    command: Mapped[str] = mapped_column(Text)
+    seed: Mapped[Count]
+    status: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[str] = mapped_column(Text)
+    heartbeat_at: Mapped[str | None] = mapped_column(Text)
+    finished_at: Mapped[str | None] = mapped_column(Text)
+    note: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class Run(Base):
+    """One training run, from its record; the digest makes a second ingest a no-op."""
+
+    __tablename__ = "runs"
+    __table_args__ = table_args(
+        filled("run_id"),
+        one_of("validity", RunValidity),
+        rule("invalid_says_why", "validity = 'valid' OR validity_reason <> ''"),
+        at_least("world_size", 1),
+        at_least("state_bytes", 1),
+        at_least("interval_steps", 1),
+        at_least("replicas", 0),
+        at_least("steps_completed", 0),
+        finite_from_zero("lead_s"),
+        finite_from_zero("wall_s"),
+        utc("started_at"),
+        rule("record_sha256_length", "length(record_sha256) = 64"),
+    )
+
+    run_id: Mapped[Key]
+    campaign: Mapped[str] = ref("campaigns.campaign")
+    cluster: Mapped[str] = ref("clusters.cluster")
+    software_stack: Mapped[str | None] = ref("software_stacks.software_stack")
+    architecture: Mapped[str] = ref("architectures.architecture")
+    mechanism: Mapped[str] = ref("mechanisms.mechanism")
+    workload: Mapped[str] = ref("workloads.workload")
+    trace: Mapped[str | None] = mapped_column(Text)
+    seed: Mapped[Count]
+    world_size: Mapped[Count]
+    state_bytes: Mapped[Count]
+    interval_steps: Mapped[Count | None]
+    replicas: Mapped[Count | None]
+    lead_s: Mapped[Real | None]
+    steps_completed: Mapped[Count | None]
+    validity: Mapped[str] = mapped_column(Text)
+    validity_reason: Mapped[str] = mapped_column(Text, server_default="")
+    started_at: Mapped[str] = mapped_column(Text)
+    wall_s: Mapped[Real]
+    record_sha256: Mapped[str] = mapped_column(Text, unique=True)
+
+
+class FaultEvent(Base):
+    """One planned fault of a run. Censored: not detected before `detected_s`, the deadline."""
+
+    __tablename__ = "fault_events"
+    __table_args__ = table_args(
+        filled("kind"),
+        at_least("ordinal", 0),
+        at_least("rank", 0),
+        at_least("step", 0),
+        finite_from_zero("at_s"),
+        finite_from_zero("lead_s"),
+        finite_from_zero("detected_s"),
+        flag("fired"),
+        flag("detection_censored"),
+        one_of("outcome", FaultOutcome),
+        rule("unfired_is_undetected", "fired = 1 OR detected_s IS NULL"),
+        rule("fired_has_outcome", "(fired = 0) = (outcome = 'not_fired')"),
+        rule("censored_has_deadline", "detection_censored = 0 OR detected_s IS NOT NULL"),
+    )
+
+    run_id: Mapped[str] = key_ref("runs.run_id")
+    ordinal: Mapped[Ordinal]
+    kind: Mapped[str] = mapped_column(Text)
+    rank: Mapped[Count]
+    step: Mapped[Count | None]
+    at_s: Mapped[Real]
+    lead_s: Mapped[Real | None]
+    fired: Mapped[Count]
+    detected_s: Mapped[Real | None]
+    detection_censored: Mapped[Count]
+    outcome: Mapped[str] = mapped_column(Text)
+
+
+class RecoveryPhase(Base):
+    """One timed phase of the recovery from one fault; the phases add up to its wall time."""
+
+    __tablename__ = "recovery_phases"
+    __table_args__ = table_args(
+        ForeignKeyConstraint(
+            ["run_id", "fault_ordinal"], ["fault_events.run_id", "fault_events.ordinal"]
+        ),
+        at_least("ordinal", 0),
+        one_of("phase", Phase),
+        finite_from_zero("duration_s"),
+    )
+
+    run_id: Mapped[Key]
+    fault_ordinal: Mapped[Ordinal]
+    ordinal: Mapped[Ordinal]
+    phase: Mapped[str] = mapped_column(Text)
+    duration_s: Mapped[Real]
+
+
+class Calibration(Evidenced, Base):
+    """A standalone measurement of one transfer path of a cluster."""
+
+    __tablename__ = "calibrations"
+    __table_args__ = table_args(
+        filled("calibration_id"),
+        one_of("path", TransferPath),
+        one_of("quantity", CalibrationQuantity),
+        at_least("size_bytes", 1),
+        positive("value"),
+        rule("low_positive", "low > 0"),
+        rule("duration_has_size", "quantity <> 'duration_s' OR size_bytes IS NOT NULL"),
+        evidence_rules(),
+        Index(None, "cluster"),
+    )
+
+    calibration_id: Mapped[Key]
+    cluster: Mapped[str] = ref("clusters.cluster")
+    path: Mapped[str] = mapped_column(Text)
+    quantity: Mapped[str] = mapped_column(Text)
+    size_bytes: Mapped[Count | None]
+    source_id: Mapped[str | None] = ref("sources.source_id")
+    run_id: Mapped[str | None] = ref("runs.run_id")
+
+
+class OperatingPoint(Base):
+    """The conditions under which a mechanism's costs were taken."""
+
+    __tablename__ = "operating_points"
+    __table_args__ = table_args(
+        filled("point_id"),
+        at_least("state_bytes", 1),
+        at_least("interval_steps", 1),
+        at_least("replicas", 0),
+        at_least("world_size", 1),
+        finite_from_zero("lead_s"),
+        positive("group_timeout_s"),
+        one_of("outcome", PointOutcome),
+        Index(None, "cluster"),
+    )
+
+    point_id: Mapped[Key]
+    cluster: Mapped[str] = ref("clusters.cluster")
+    software_stack: Mapped[str | None] = ref("software_stacks.software_stack")
+    architecture: Mapped[str] = ref("architectures.architecture")
+    mechanism: Mapped[str] = ref("mechanisms.mechanism")
+    workload: Mapped[str] = ref("workloads.workload")
+    state_bytes: Mapped[Count]
+    interval_steps: Mapped[Count | None]
+    replicas: Mapped[Count | None]
+    lead_s: Mapped[Real | None]
+    trace: Mapped[str | None] = mapped_column(Text)
+    storage: Mapped[str | None] = mapped_column(Text)
+    group_timeout_s: Mapped[Real | None]
+    world_size: Mapped[Count | None]
+    outcome: Mapped[str] = mapped_column(Text)
+    note: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class OperatingPointValue(Evidenced, Base):
+    """One quantity of one operating point."""
+
+    __tablename__ = "operating_point_values"
+    __table_args__ = table_args(
+        one_of("quantity", Quantity), quantity_rules(), evidence_rules(), Index(None, "source_id")
+    )
+
+    point_id: Mapped[str] = key_ref("operating_points.point_id")
+    quantity: Mapped[Key]
+    source_id: Mapped[str | None] = ref("sources.source_id")
+    run_id: Mapped[str | None] = ref("runs.run_id")
+
+
+class TextValue(Base):
+    """A number that a source states in its text; the unit is as printed there."""
+
+    __tablename__ = "text_values"
+    __table_args__ = table_args(
+        filled("name", "unit"),
+        finite("value"),
+        finite("low"),
+        finite("high"),
+        one_of("evidence", Evidence),
+        rule("low_to_high", "low <= high"),
+        rule("holds_a_number", "value IS NOT NULL OR low IS NOT NULL OR high IS NOT NULL"),
+    )
+
+    name: Mapped[Key]
+    value: Mapped[Real | None]
+    low: Mapped[Real | None]
+    high: Mapped[Real | None]
+    unit: Mapped[str] = mapped_column(Text)
+    meaning: Mapped[str] = mapped_column(Text, server_default="")
+    evidence: Mapped[str] = mapped_column(Text)
+    source_id: Mapped[str] = ref("sources.source_id")
+    table_ref: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class PublishedCount(Base):
+    """A count that a source states about its own coverage."""
+
+    __tablename__ = "published_counts"
+    __table_args__ = table_args(filled("name"), at_least("count", 0))
+
+    name: Mapped[Key]
+    count: Mapped[Count]
+    table_ref: Mapped[str] = mapped_column(Text, server_default="")
+    source_id: Mapped[str] = ref("sources.source_id")
+    note: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class PublishedSelection(Base):
+    """A row of a source's decision table, kept as printed, to compare our answers with."""
+
+    __tablename__ = "published_selections"
+    __table_args__ = table_args(filled("row_id"), at_least("interval_steps", 1))
+
+    row_id: Mapped[Key]
+    architecture_class: Mapped[str] = mapped_column(Text)
+    architectures: Mapped[str] = mapped_column(Text, server_default="")
+    state_label: Mapped[str] = mapped_column(Text, server_default="")
+    failure_regime: Mapped[str] = mapped_column(Text, server_default="")
+    binding_constraint: Mapped[str] = mapped_column(Text, server_default="")
+    selected_mechanism: Mapped[str | None] = ref("mechanisms.mechanism")
+    interval_steps: Mapped[Count | None]
+    overhead_label: Mapped[str] = mapped_column(Text, server_default="")
+    latency_label: Mapped[str] = mapped_column(Text, server_default="")
+    evidence: Mapped[str] = mapped_column(Text, server_default="")
+    source_id: Mapped[str] = ref("sources.source_id")
+
+
+class Scenario(Base):
+    """The question that a person asked: the inputs as canonical JSON, and their digest."""
+
+    __tablename__ = "scenarios"
+    __table_args__ = table_args(
+        filled("scenario_id", "inputs"),
+        utc("created_at"),
+        rule("inputs_sha256_length", "length(inputs_sha256) = 64"),
+    )
+
+    scenario_id: Mapped[Key]
+    name: Mapped[str] = mapped_column(Text, server_default="")
+    created_at: Mapped[str] = mapped_column(Text)
+    inputs: Mapped[str] = mapped_column(Text)
+    inputs_sha256: Mapped[str] = mapped_column(Text)
+
+
+class Recommendation(Base):
+    """The answer that was given, as JSON. `cluster` has no foreign key: the answer outlives it."""
+
+    __tablename__ = "recommendations"
+    __table_args__ = table_args(
+        filled("recommendation_id", "result", "advisor_version", "schema_revision"),
+        utc("created_at"),
+        Index(None, "scenario_id"),
+    )
+
+    recommendation_id: Mapped[Key]
+    scenario_id: Mapped[str] = ref("scenarios.scenario_id")
+    cluster: Mapped[str] = mapped_column(Text)
+    created_at: Mapped[str] = mapped_column(Text)
+    result: Mapped[str] = mapped_column(Text)
+    advisor_version: Mapped[str] = mapped_column(Text)
+    schema_revision: Mapped[str] = mapped_column(Text)
+    data_version: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class RecommendationPoint(Base):
+    """An operating point as it was when the answer was given.
+
+    `point_id` refers to nothing on purpose: the point may change or go, the snapshot stays, and
+    the recommendation can be printed again word for word.
+    """
+
+    __tablename__ = "recommendation_points"
+    __table_args__ = table_args(filled("point_id", "snapshot"))
+
+    recommendation_id: Mapped[str] = key_ref("recommendations.recommendation_id")
+    point_id: Mapped[Key]
+    snapshot: Mapped[str] = mapped_column(Text)

@@ -1,0 +1,298 @@
+"""Read functions: SQL in, the dataclasses of `db.records` out. No ORM, to keep the import fast.
+
+Every function takes a connection of `db.session.reading` and changes nothing.
+"""
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping, text
+
+from db.errors import NotFoundError
+from db.records import (
+    Architecture,
+    Cadence,
+    Calibration,
+    Cluster,
+    ClusterEvidence,
+    Compatibility,
+    DispersionKind,
+    Evidence,
+    EvidencedValue,
+    Mechanism,
+    MissingReason,
+    OperatingPoint,
+    PairStatus,
+    PointOutcome,
+    PublishedCount,
+    PublishedSelection,
+    Quantity,
+    RecommendationSummary,
+    SavedRecommendation,
+    Source,
+    TextValue,
+    TransferPath,
+)
+
+_ARCHITECTURES = """
+SELECT a.architecture, a.name, a.description, c.capability
+FROM architectures a
+LEFT JOIN architecture_capabilities c ON c.architecture = a.architecture
+ORDER BY a.architecture, c.capability
+"""
+
+# Points and their values in one statement; a point without values has one row of NULLs.
+_POINTS = """
+SELECT p.point_id, p.cluster, p.architecture, p.mechanism, p.workload, p.state_bytes,
+  p.software_stack, k.batch_per_rank, p.interval_steps, p.replicas, p.lead_s, p.trace, p.storage,
+  p.group_timeout_s, p.world_size, p.outcome, p.note,
+  v.quantity, v.value, v.evidence, v.missing_reason, v.n, v.dispersion, v.dispersion_kind,
+  v.low, v.high, v.conditions, v.source_id, v.run_id, v.table_ref
+FROM operating_points p
+JOIN workloads k ON k.workload = p.workload
+LEFT JOIN operating_point_values v ON v.point_id = p.point_id
+WHERE p.cluster = :cluster
+ORDER BY p.point_id, v.quantity
+"""
+
+_SUMMARY = """
+SELECT r.recommendation_id, r.scenario_id, s.name AS scenario_name, r.cluster, r.created_at,
+  r.advisor_version
+FROM recommendations r
+JOIN scenarios s ON s.scenario_id = r.scenario_id
+"""
+
+_RECOMMENDATION = """
+SELECT r.recommendation_id, r.scenario_id, s.name AS scenario_name, r.cluster, r.created_at,
+  r.advisor_version, s.inputs_sha256, r.schema_revision, r.data_version, s.inputs, r.result
+FROM recommendations r
+JOIN scenarios s ON s.scenario_id = r.scenario_id
+WHERE r.recommendation_id = :recommendation_id
+"""
+
+_POINT_FIELDS = tuple(
+    field.name
+    for field in dataclasses.fields(OperatingPoint)
+    if field.name not in ("outcome", "values")
+)
+
+
+def _rows(connection: Connection, statement: str, **values: object) -> list[RowMapping]:
+    return list(connection.execute(text(statement), values).mappings())
+
+
+def _table(connection: Connection, table: str, key: str) -> list[RowMapping]:
+    """A whole table in the order of its key; both names are literals of this file."""
+    return _rows(connection, f"SELECT * FROM {table} ORDER BY {key}")  # noqa: S608
+
+
+def cluster_names(connection: Connection) -> tuple[str, ...]:
+    """Every cluster that the database holds, sorted."""
+    return tuple(row["cluster"] for row in _table(connection, "clusters", "cluster"))
+
+
+def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
+    """All that is known of one cluster, in seven statements.
+
+    Raises NotFoundError, which lists the clusters that there are.
+    """
+    return ClusterEvidence(
+        cluster=_cluster(connection, cluster),
+        architectures=_architectures(connection),
+        mechanisms=_mechanisms(connection),
+        compatibility=_compatibility(connection),
+        points=_points(connection, cluster),
+        calibrations=_calibrations(connection, cluster),
+        sources={
+            row["source_id"]: Source(**row) for row in _table(connection, "sources", "source_id")
+        },
+    )
+
+
+def data_version(connection: Connection, cluster: str) -> str:
+    """A token that changes whenever the evidence on this cluster does. See `evidence_version`."""
+    return evidence_version(cluster_evidence(connection, cluster))
+
+
+def evidence_version(evidence: ClusterEvidence) -> str:
+    """SHA-256 over every record of the evidence in a fixed order, as 64 hexadecimal digits."""
+    records: list[Any] = [evidence.cluster, *evidence.points, *evidence.calibrations]
+    for mapping in (
+        evidence.architectures,
+        evidence.mechanisms,
+        evidence.compatibility,
+        evidence.sources,
+    ):
+        records.extend(value for _, value in sorted(mapping.items()))
+    plain = [dataclasses.asdict(record) for record in records]
+    canonical = json.dumps(plain, sort_keys=True, allow_nan=False, default=sorted)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _cluster(connection: Connection, cluster: str) -> Cluster:
+    found = _rows(connection, "SELECT * FROM clusters WHERE cluster = :cluster", cluster=cluster)
+    if found:
+        return Cluster(**found[0])
+    names = cluster_names(connection)
+    if not names:
+        raise NotFoundError("the database holds no cluster yet: run `advisor db load` first")
+    raise NotFoundError(f"no cluster {cluster!r} in the database; there is {', '.join(names)}")
+
+
+def _architectures(connection: Connection) -> dict[str, Architecture]:
+    names: dict[str, RowMapping] = {}
+    capabilities: dict[str, set[str]] = {}
+    for row in _rows(connection, _ARCHITECTURES):
+        names[row["architecture"]] = row
+        held = capabilities.setdefault(row["architecture"], set())
+        held.update([row["capability"]] if row["capability"] else [])
+    return {
+        key: Architecture(key, row["name"], row["description"], frozenset(capabilities[key]))
+        for key, row in names.items()
+    }
+
+
+def _mechanisms(connection: Connection) -> dict[str, Mechanism]:
+    return {
+        row["mechanism"]: _mechanism(row) for row in _table(connection, "mechanisms", "mechanism")
+    }
+
+
+def _mechanism(row: RowMapping) -> Mechanism:
+    return Mechanism(
+        mechanism_id=row["mechanism"],
+        name=row["name"],
+        family=row["family"],
+        description=row["description"],
+        cadence=Cadence(row["cadence"]),
+        save_path=TransferPath(row["save_path"]),
+        persist_path=TransferPath(row["persist_path"]),
+        restore_path=TransferPath(row["restore_path"]),
+        default_replicas=row["default_replicas"],
+        host_copies_per_replica=row["host_copies_per_replica"],
+        device_copies_per_replica=row["device_copies_per_replica"],
+    )
+
+
+def _compatibility(connection: Connection) -> dict[tuple[str, str], Compatibility]:
+    return {
+        (row["architecture"], row["mechanism"]): Compatibility(
+            row["architecture"], row["mechanism"], PairStatus(row["status"]), row["reason"]
+        )
+        for row in _table(connection, "compatibility", "architecture, mechanism")
+    }
+
+
+def _points(connection: Connection, cluster: str) -> tuple[OperatingPoint, ...]:
+    points: dict[str, list[RowMapping]] = {}
+    for row in _rows(connection, _POINTS, cluster=cluster):
+        points.setdefault(row["point_id"], []).append(row)
+    return tuple(_point(rows) for rows in points.values())
+
+
+def _point(rows: list[RowMapping]) -> OperatingPoint:
+    values = {Quantity(row["quantity"]): _value(row) for row in rows if row["quantity"]}
+    return OperatingPoint(
+        **{name: rows[0][name] for name in _POINT_FIELDS},
+        outcome=PointOutcome(rows[0]["outcome"]),
+        values=values,
+    )
+
+
+def _value(row: RowMapping) -> EvidencedValue:
+    reason, kind = row["missing_reason"], row["dispersion_kind"]
+    return EvidencedValue(
+        value=row["value"],
+        evidence=Evidence(row["evidence"]),
+        missing_reason=MissingReason(reason) if reason else None,
+        n=row["n"],
+        dispersion=row["dispersion"],
+        dispersion_kind=DispersionKind(kind) if kind else None,
+        low=row["low"],
+        high=row["high"],
+        conditions=row["conditions"],
+        source_id=row["source_id"],
+        run_id=row["run_id"],
+        table_ref=row["table_ref"],
+    )
+
+
+def _calibrations(connection: Connection, cluster: str) -> tuple[Calibration, ...]:
+    statement = "SELECT * FROM calibrations WHERE cluster = :cluster ORDER BY calibration_id"
+    return tuple(
+        Calibration(
+            calibration_id=row["calibration_id"],
+            cluster=row["cluster"],
+            path=TransferPath(row["path"]),
+            quantity=row["quantity"],
+            size_bytes=row["size_bytes"],
+            value=_value(row),
+        )
+        for row in _rows(connection, statement, cluster=cluster)
+    )
+
+
+def text_values(connection: Connection) -> dict[str, TextValue]:
+    """The numbers that sources state in their text, by name."""
+    return {
+        row["name"]: TextValue(**{**row, "evidence": Evidence(row["evidence"])})
+        for row in _table(connection, "text_values", "name")
+    }
+
+
+def published_counts(connection: Connection) -> dict[str, PublishedCount]:
+    """The counts that sources state about their own coverage, by name."""
+    rows = _table(connection, "published_counts", "name")
+    return {row["name"]: PublishedCount(**row) for row in rows}
+
+
+def published_selections(connection: Connection) -> tuple[PublishedSelection, ...]:
+    """The rows of the sources' decision tables, as printed."""
+    rows = _table(connection, "published_selections", "length(row_id), row_id")
+    return tuple(PublishedSelection(**row) for row in rows)
+
+
+def list_recommendations(
+    connection: Connection, limit: int = 100
+) -> tuple[RecommendationSummary, ...]:
+    """The newest `limit` saved recommendations, newest first."""
+    statement = f"{_SUMMARY} ORDER BY r.created_at DESC, r.recommendation_id LIMIT :limit"
+    return tuple(RecommendationSummary(**row) for row in _rows(connection, statement, limit=limit))
+
+
+def get_recommendation(connection: Connection, recommendation_id: str) -> SavedRecommendation:
+    """A recommendation as it was saved. Raises NotFoundError, which lists the newest ids."""
+    found = _rows(connection, _RECOMMENDATION, recommendation_id=recommendation_id)
+    if not found:
+        raise NotFoundError(_no_recommendation(connection, recommendation_id))
+    row = dict(found[0])
+    points = _rows(
+        connection,
+        "SELECT point_id, snapshot FROM recommendation_points "
+        "WHERE recommendation_id = :recommendation_id ORDER BY point_id",
+        recommendation_id=recommendation_id,
+    )
+    return SavedRecommendation(
+        summary=RecommendationSummary(
+            **{field.name: row[field.name] for field in dataclasses.fields(RecommendationSummary)}
+        ),
+        inputs_sha256=row["inputs_sha256"],
+        schema_revision=row["schema_revision"],
+        data_version=row["data_version"],
+        inputs=json.loads(row["inputs"]),
+        result=json.loads(row["result"]),
+        points=_snapshots(points),
+    )
+
+
+def _snapshots(rows: Iterable[RowMapping]) -> dict[str, Mapping[str, object]]:
+    return {row["point_id"]: json.loads(row["snapshot"]) for row in rows}
+
+
+def _no_recommendation(connection: Connection, recommendation_id: str) -> str:
+    known = [each.recommendation_id for each in list_recommendations(connection, 5)]
+    there_is = f"the newest are {', '.join(known)}" if known else "none is saved yet"
+    return f"no recommendation {recommendation_id!r}; {there_is}"

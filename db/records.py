@@ -1,0 +1,344 @@
+"""What the database holds, as plain frozen dataclasses: the only types that `db` hands upwards.
+
+Times are seconds, sizes bytes, fractions plain numbers (0.0048 is 0.48 %). A value that does not
+exist (infinite, not run, ...) is None and says why in `missing_reason`; it is never 0, NaN or inf.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Evidence(StrEnum):
+    """Where one number comes from (paper, section V-H and Tables VII-XI)."""
+
+    MEASURED = "measured"
+    ANALYTICAL = "analytical"
+    MEASURED_ANALYTICAL = "measured+analytical"
+    DESIGN_VALUE = "design_value"
+    LOWER_BOUND = "lower_bound"
+    EXTRAPOLATED = "extrapolated"
+    DERIVED = "derived"
+
+
+class MissingReason(StrEnum):
+    """Why a value is None."""
+
+    INFINITE = "infinite"
+    NOT_RUN = "not_run"
+    UNDEFINED = "undefined"
+    INFEASIBLE = "infeasible"
+    FAILED = "failed"
+    NOT_PUBLISHED = "not_published"
+
+
+class DispersionKind(StrEnum):
+    """What `dispersion`, or `low` and `high`, mean."""
+
+    CI95_HALF_WIDTH = "ci95_half_width"
+    HALF_RANGE = "half_range"
+    RANGE = "range"
+
+
+class PairStatus(StrEnum):
+    """Compatibility of an (architecture, mechanism) pair (paper, Table II)."""
+
+    VIABLE = "viable"
+    DEGENERATE = "degenerate"
+    INFEASIBLE = "infeasible"
+
+
+class PointOutcome(StrEnum):
+    """How the runs behind an operating point ended."""
+
+    COMPLETE = "complete"
+    DEADLOCK = "deadlock"
+    INFEASIBLE = "infeasible"
+    FAILED = "failed"
+
+
+class Cadence(StrEnum):
+    """When a mechanism does its work."""
+
+    PERIODIC = "periodic"
+    EVERY_STEP = "every_step"
+    ON_WARNING = "on_warning"
+    AFTER_FAILURE = "after_failure"
+    NEVER = "never"
+
+
+class TransferPath(StrEnum):
+    """The path that carries state when a mechanism saves, persists or restores it."""
+
+    STORAGE_WRITE = "storage_write"
+    STORAGE_READ = "storage_read"
+    HOST_COPY = "host_copy"
+    HOST_DEVICE = "host_device"
+    PEER = "peer"
+    NONE = "none"
+
+
+class CampaignStatus(StrEnum):
+    """Where a campaign stands; `stale` means that its heartbeat stopped."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    STALE = "stale"
+    FAILED = "failed"
+    COMPLETE = "complete"
+
+
+class RunValidity(StrEnum):
+    """Whether a run may be used as evidence; `invalid` says why."""
+
+    VALID = "valid"
+    INVALID = "invalid"
+
+
+class FaultOutcome(StrEnum):
+    """What became of the training after one fault."""
+
+    RECOVERED = "recovered"
+    DEGRADED = "degraded"
+    HALTED = "halted"
+    COORDINATOR_LOST = "coordinator_lost"
+    NOT_FIRED = "not_fired"
+
+
+class Phase(StrEnum):
+    """One timed part of a recovery, in the order in which they happen."""
+
+    DETECT = "detect"
+    STOP = "stop"
+    ELECT = "elect"
+    REBUILD = "rebuild"
+    INITIALISE = "initialise"
+    RESTORE = "restore"
+    CHECK = "check"
+    RESUME = "resume"
+
+
+class CalibrationQuantity(StrEnum):
+    """What a calibration measured; the name carries the unit."""
+
+    DURATION = "duration_s"
+    BANDWIDTH = "bandwidth_bytes_per_s"
+
+
+class Quantity(StrEnum):
+    """Every quantity that an operating point can hold; the name carries the unit."""
+
+    OVERHEAD = "overhead_fraction"
+    SAVE = "save_s"
+    RESTORE = "restore_s"
+    EFFECTIVE_RESTORE = "effective_restore_s"
+    LOST_STEPS = "lost_steps"
+    THROUGHPUT = "samples_per_s_per_rank"
+    POST_FAILURE_THROUGHPUT = "post_failure_samples_per_s_per_rank"
+    AGGREGATE_SLOWDOWN = "aggregate_slowdown_fraction"
+    DETECTION = "detection_s"
+    RECOVERY = "recovery_s"
+    RESUMED = "resumed_fraction"
+
+
+@dataclass(frozen=True, slots=True)
+class EvidencedValue:
+    """One number with all that is known of where it comes from."""
+
+    value: float | None
+    evidence: Evidence
+    missing_reason: MissingReason | None = None
+    n: int | None = None
+    dispersion: float | None = None
+    dispersion_kind: DispersionKind | None = None
+    low: float | None = None
+    high: float | None = None
+    conditions: str = ""
+    source_id: str | None = None
+    run_id: str | None = None
+    table_ref: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """What one mechanism costs on one architecture under stated conditions."""
+
+    point_id: str
+    cluster: str
+    architecture: str
+    mechanism: str
+    workload: str
+    state_bytes: int
+    software_stack: str | None = None
+    batch_per_rank: int | None = None
+    interval_steps: int | None = None
+    replicas: int | None = None
+    lead_s: float | None = None
+    trace: str | None = None
+    storage: str | None = None
+    group_timeout_s: float | None = None
+    world_size: int | None = None
+    outcome: PointOutcome = PointOutcome.COMPLETE
+    note: str = ""
+    values: Mapping[Quantity, EvidencedValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A training architecture and what it is capable of (names as in measure/interfaces)."""
+
+    architecture_id: str
+    name: str
+    description: str
+    capabilities: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """A fault-tolerance mechanism, described by what it does rather than by its name.
+
+    `save_path` is what a save puts on the critical path, `persist_path` what goes on behind it,
+    `restore_path` what a restore waits for. Copies are of one rank's state, per replica.
+    """
+
+    mechanism_id: str
+    name: str
+    family: str
+    description: str
+    cadence: Cadence
+    save_path: TransferPath
+    persist_path: TransferPath
+    restore_path: TransferPath
+    default_replicas: int
+    host_copies_per_replica: int
+    device_copies_per_replica: int
+
+
+@dataclass(frozen=True, slots=True)
+class Compatibility:
+    architecture: str
+    mechanism: str
+    status: PairStatus
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    cluster: str
+    description: str
+    nodes: int
+    ranks_per_node: int
+    device: str
+    device_memory_bytes: int | None
+    host_memory_bytes: int | None
+    interconnect: str
+    storage: str
+    source_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A standalone measurement of one transfer path of a cluster (paper, Table III and text).
+
+    `quantity` is `duration_s` (then `size_bytes` is set) or `bandwidth_bytes_per_s`.
+    """
+
+    calibration_id: str
+    cluster: str
+    path: TransferPath
+    quantity: str
+    size_bytes: int | None
+    value: EvidencedValue
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    source_id: str
+    citation: str
+    url: str
+    published_on: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvidence:
+    """All that one database knows of one cluster; what the decision core reads."""
+
+    cluster: Cluster
+    architectures: Mapping[str, Architecture]
+    mechanisms: Mapping[str, Mechanism]
+    compatibility: Mapping[tuple[str, str], Compatibility]
+    points: tuple[OperatingPoint, ...]
+    calibrations: tuple[Calibration, ...]
+    sources: Mapping[str, Source]
+
+
+@dataclass(frozen=True, slots=True)
+class TextValue:
+    """A number that a source states in its text, outside its tables; `unit` as printed there."""
+
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    unit: str
+    meaning: str
+    evidence: Evidence
+    source_id: str
+    table_ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedCount:
+    """How many tuples a source says that it covers, to hold our own count against."""
+
+    name: str
+    count: int
+    table_ref: str
+    source_id: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedSelection:
+    """One row of a source's decision table (paper, Table XII), to hold our answer against."""
+
+    row_id: str
+    architecture_class: str
+    architectures: str
+    state_label: str
+    failure_regime: str
+    binding_constraint: str
+    selected_mechanism: str | None
+    interval_steps: int | None
+    overhead_label: str
+    latency_label: str
+    evidence: str
+    source_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecommendationSummary:
+    """One line of the list of saved recommendations."""
+
+    recommendation_id: str
+    scenario_id: str
+    scenario_name: str
+    cluster: str
+    created_at: str
+    advisor_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRecommendation:
+    """A recommendation as it was given: nothing in it changes when the evidence does.
+
+    `inputs`, `result` and `points` (point id to snapshot) are the JSON objects that were saved.
+    """
+
+    summary: RecommendationSummary
+    inputs_sha256: str
+    schema_revision: str
+    data_version: str
+    inputs: Mapping[str, object]
+    result: Mapping[str, object]
+    points: Mapping[str, Mapping[str, object]]

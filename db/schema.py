@@ -1,0 +1,74 @@
+"""Which schema this code needs, and whether a database has it."""
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
+
+from db.errors import NotADatabaseError, SchemaMismatchError
+from db.session import engine_name, reading
+
+HEAD = "0001"
+REVISIONS = ("0001",)
+"""Every revision that this code knows, oldest first; a test holds it equal to migrations/."""
+
+VERSION_TABLE = "alembic_version"
+
+
+class EmptyDatabaseError(NotADatabaseError):
+    """The database holds no table at all: it still has to be made ours."""
+
+
+def check_schema(engine: Engine) -> None:
+    """Returns if the database has the schema of this code; one statement when all is well.
+
+    Raises SchemaMismatchError (older or newer), EmptyDatabaseError, NotADatabaseError.
+    """
+    revision = read_revision(engine)
+    name = engine_name(engine)
+    if revision is None:
+        raise EmptyDatabaseError(f"{name} is empty: run `advisor db upgrade --db {name}` first")
+    if revision == HEAD:
+        return
+    if revision in REVISIONS:
+        raise SchemaMismatchError(
+            f"{name} has the older schema {revision}, this program needs {HEAD}: "
+            f"run `advisor db upgrade --db {name}`"
+        )
+    raise SchemaMismatchError(
+        f"{name} has schema {revision}, which is newer than this program's {HEAD}: "
+        "upgrade the program (pip install --upgrade failbench-advisor)"
+    )
+
+
+def read_revision(engine: Engine) -> str | None:
+    """The database's revision, or None if it holds no table.
+
+    Raises NotADatabaseError if it holds tables, but none that says which schema they are.
+    """
+    try:
+        with reading(engine) as connection:
+            revision = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608
+    except DBAPIError:
+        revision = None  # there is no such table; what there is instead is looked at below
+    if revision is not None:
+        return str(revision)
+    with reading(engine) as connection:
+        others = table_names(connection) - {VERSION_TABLE}
+    if others:
+        raise NotADatabaseError(
+            f"{engine_name(engine)} is no database of the advisor: it holds "
+            f"{', '.join(sorted(others)[:3])} but no schema revision; choose another with --db"
+        )
+    return None
+
+
+_TABLES = {
+    "sqlite": "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') "
+    "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+    "postgresql": "SELECT table_name FROM information_schema.tables "
+    "WHERE table_schema = current_schema()",
+}
+
+
+def table_names(connection: Connection) -> set[str]:
+    """Every table and view that is not the database's own."""
+    return set(connection.exec_driver_sql(_TABLES[connection.dialect.name]).scalars())

@@ -1,0 +1,76 @@
+"""Database URLs: where they come from, what they may be, and how they are shown (no passwords)."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from db.errors import NotADatabaseError
+
+VARIABLE = "ADVISOR_DB_URL"
+_VALID = "a SQLite file (advisor.db or sqlite:///path) or postgresql://user@host/database"
+_SECRETS = ("password", "sslpassword", "passfile")
+
+
+def database_url(explicit: str | None, environment: Mapping[str, str] = os.environ) -> str:
+    """The database to use: `explicit`, else $ADVISOR_DB_URL, else the user's own SQLite file.
+
+    A bare path names a SQLite file. Raises NotADatabaseError for anything that is neither.
+    """
+    given = explicit or environment.get(VARIABLE) or str(default_path(environment))
+    return parse(given).render_as_string(hide_password=False)
+
+
+def default_path(environment: Mapping[str, str] = os.environ) -> Path:
+    """$XDG_DATA_HOME/failbench-advisor/advisor.db, by default below ~/.local/share."""
+    home = Path(environment.get("HOME") or Path.home())
+    data_home = environment.get("XDG_DATA_HOME") or str(home / ".local" / "share")
+    return Path(data_home) / "failbench-advisor" / "advisor.db"
+
+
+def parse(text: str) -> URL:
+    """A URL with the driver that we use; SQLite paths become absolute. See `database_url`."""
+    if "://" not in text:
+        return _sqlite(text)
+    scheme, _, rest = text.partition("://")
+    if scheme == "sqlite":
+        return _sqlite(rest.removeprefix("/"))
+    if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
+        return _postgresql(f"postgresql+psycopg://{rest}")
+    raise NotADatabaseError(f"unknown kind of database {scheme!r}: use {_VALID}")
+
+
+def _sqlite(path: str) -> URL:
+    if not path or path.startswith((":memory:", "file:")):
+        raise NotADatabaseError(f"not a database file: {path!r}; use {_VALID}")
+    if "\x00" in path:
+        raise NotADatabaseError(f"a file name cannot hold a NUL character; use {_VALID}")
+    return URL.create("sqlite", database=os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111
+
+
+def _postgresql(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except (ArgumentError, ValueError) as error:
+        raise NotADatabaseError(f"malformed database URL; use {_VALID}") from error
+    if not url.database:
+        raise NotADatabaseError(f"the URL names no database: {shown(text)}; use {_VALID}")
+    return url
+
+
+def shown(url: str) -> str:
+    """The URL as it may be printed: passwords replaced, the driver's name left out."""
+    masked = re.sub(r"://([^/@]*?):[^/]*@", r"://\1:***@", url)
+    for secret in _SECRETS:
+        masked = re.sub(rf"([?&]{secret}=)[^&]*", r"\1***", masked)
+    masked = masked.replace("postgresql+psycopg://", "postgresql://")
+    return masked.removeprefix("sqlite:///")
+
+
+def sqlite_path(url: str) -> Path | None:
+    """The file of a SQLite URL, or None for PostgreSQL."""
+    parsed = parse(url)
+    return Path(str(parsed.database)) if parsed.get_backend_name() == "sqlite" else None

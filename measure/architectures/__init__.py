@@ -1,0 +1,1 @@
+"""Training architectures: one plug-in a file, listed in catalogue.py."""

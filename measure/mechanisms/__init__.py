@@ -1,0 +1,1 @@
+"""Fault-tolerance mechanisms: one plug-in a file, listed in catalogue.py."""

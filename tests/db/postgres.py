@@ -1,0 +1,148 @@
+"""A throwaway PostgreSQL server for the session, and one fresh database for each test.
+
+Where no server is installed the tests that need one are skipped, or fail with
+ADVISOR_REQUIRE_SERVICES=1, which CI sets.
+"""
+
+import os
+import pwd
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+import pytest
+
+_USER = "postgres"
+_SETTINGS = {
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "max_connections": "40",
+    "listen_addresses": "127.0.0.1",
+}
+
+
+@dataclass
+class PostgresServer:
+    """A running server; every database that it makes is gone with it."""
+
+    folder: Path
+    port: int
+    made: int = field(default=0)
+
+    def url(self, database: str) -> str:
+        """The URL of one of its databases."""
+        return f"postgresql://{_USER}@127.0.0.1:{self.port}/{database}"
+
+    def create_database(self, template: str = "template0") -> str:
+        """Makes a database, as a copy of the template, and returns its URL."""
+        self.made += 1
+        name = f"test_{self.made}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return self.url(name)
+
+    def drop_database(self, url: str) -> None:
+        """Drops it, with whoever is still connected."""
+        self.execute(f"DROP DATABASE IF EXISTS {url.rpartition('/')[2]} WITH (FORCE)")
+
+    def execute(self, statement: str) -> None:
+        """Runs one statement as the superuser, outside a transaction."""
+        with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
+            connection.execute(statement.encode())
+
+
+def _binaries() -> Path | None:
+    """The newest installed server; Debian keeps it off the PATH."""
+    found = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3])
+    )
+    on_path = shutil.which("initdb")
+    candidates = [*([Path(on_path).resolve()] if on_path else []), *found]
+    return candidates[-1].parent if candidates else None
+
+
+def _unavailable(reason: str) -> None:
+    if os.environ.get("ADVISOR_REQUIRE_SERVICES") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def _as_server_user(command: list[str]) -> list[str]:
+    """The server refuses to run as root."""
+    return ["runuser", "-u", _USER, "--", *command] if os.geteuid() == 0 else command
+
+
+def _run(command: list[str], folder: Path) -> None:
+    subprocess.run(
+        _as_server_user(command), check=True, capture_output=True, cwd=folder, timeout=60
+    )
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[PostgresServer]:
+    """The server, started at first use and gone, process and files, at the end."""
+    binaries = _binaries()
+    if binaries is None:
+        _unavailable("no PostgreSQL server is installed (apt-get install postgresql)")
+    assert binaries is not None
+    folder = Path(tempfile.mkdtemp(prefix="advisor-pg-"))
+    if os.geteuid() == 0:
+        os.chown(folder, pwd.getpwnam(_USER).pw_uid, -1)
+    try:
+        yield _start(binaries, folder)
+    finally:
+        _stop(binaries, folder)
+
+
+def _start(binaries: Path, folder: Path) -> PostgresServer:
+    port = _free_port()
+    _run(
+        [
+            *(str(binaries / "initdb"), "--pgdata", str(folder / "data"), "--no-sync"),
+            *("--auth", "trust", "--username", _USER, "--encoding", "UTF8", "--locale", "C.UTF-8"),
+        ],
+        folder,
+    )
+    settings = {**_SETTINGS, "port": str(port), "unix_socket_directories": str(folder)}
+    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
+    _run(
+        [
+            *(str(binaries / "pg_ctl"), "start", "--wait", "--pgdata", str(folder / "data")),
+            *("--log", str(folder / "log"), "--options", options),
+        ],
+        folder,
+    )
+    return PostgresServer(folder, port)
+
+
+def _stop(binaries: Path, folder: Path) -> None:
+    pid_file = folder / "data" / "postmaster.pid"
+    pid = int(pid_file.read_text().split()[0]) if pid_file.exists() else None
+    if pid is not None:
+        stop = [str(binaries / "pg_ctl"), "stop", "--mode", "immediate"]
+        _run([*stop, "--pgdata", str(folder / "data")], folder)
+    shutil.rmtree(folder)
+    assert pid is None or _gone(pid), f"server {pid} is still there"
+
+
+def _gone(pid: int, within_s: float = 10.0) -> bool:
+    """Whether the process ends in time; a zombie that init has yet to reap has ended."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        stat = Path(f"/proc/{pid}/stat")
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.02)
+    return False

@@ -1,0 +1,138 @@
+"""The history of the schema: up and down, and equal to the models."""
+
+from pathlib import Path
+
+import pytest
+from alembic.script import ScriptDirectory
+from db.errors import NotFoundError, SchemaMismatchError
+from db.migrate import check, downgrade, upgrade
+from db.models import Base
+from db.resources import resource_dir
+from db.schema import HEAD, REVISIONS, EmptyDatabaseError, check_schema, read_revision, table_names
+from db.session import open_engine, reading, writing
+from db.views import VIEWS
+
+
+def test_the_code_knows_every_revision_and_the_head() -> None:
+    scripts = ScriptDirectory(str(resource_dir("migrations")))
+    assert scripts.get_heads() == [HEAD]
+    assert [script.revision for script in scripts.walk_revisions()][::-1] == list(REVISIONS)
+
+
+def test_a_migrated_database_equals_the_models(database_url: str) -> None:
+    """Tables, columns, keys, CHECKs and views."""
+    assert check(database_url).problems == ()
+
+
+def test_up_down_and_up_again(empty_url: str) -> None:
+    assert upgrade(empty_url).after == HEAD
+    assert names(empty_url) == {*Base.metadata.tables, *VIEWS, "alembic_version"}
+    assert downgrade(empty_url, "base").after is None
+    assert names(empty_url) == {"alembic_version"}
+    assert upgrade(empty_url).before is None
+    assert check(empty_url).problems == ()
+
+
+def test_a_second_upgrade_has_nothing_to_do(database_url: str) -> None:
+    done = upgrade(database_url)
+    assert (done.before, done.after, done.backup) == (HEAD, HEAD, None)
+
+
+def names(url: str) -> set[str]:
+    engine = open_engine(url)
+    with reading(engine) as connection:
+        found = table_names(connection)
+        if connection.dialect.name == "sqlite":
+            found |= {"alembic_version"} & set(found)
+    engine.dispose()
+    return found
+
+
+def set_revision(url: str, revision: str) -> None:
+    engine = open_engine(url)
+    with writing(engine) as connection:
+        connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{revision}'")
+    engine.dispose()
+
+
+def problem(url: str, error: type[Exception]) -> str:
+    engine = open_engine(url)
+    with pytest.raises(error) as caught:
+        check_schema(engine)
+    engine.dispose()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_newer_schema_is_refused(database_url: str) -> None:
+    set_revision(database_url, "9999")
+    assert "upgrade the program" in problem(database_url, SchemaMismatchError)
+    with pytest.raises(NotFoundError, match="9999.*upgrade the program"):
+        upgrade(database_url)
+
+
+def test_an_older_schema_names_the_command(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("db.schema.REVISIONS", ("0000", HEAD))
+    set_revision(database_url, "0000")
+    assert "advisor db upgrade --db" in problem(database_url, SchemaMismatchError)
+
+
+def test_an_empty_database_is_told_from_a_strange_one(database_url: str) -> None:
+    downgrade(database_url, "base")
+    assert "advisor db upgrade" in problem(database_url, EmptyDatabaseError)
+
+
+def test_an_unknown_revision_lists_those_that_there_are(database_url: str) -> None:
+    with pytest.raises(NotFoundError, match="no revision 'x': there is 0001, head, base"):
+        upgrade(database_url, "x")
+
+
+def test_a_downgrade_backs_the_file_up_and_never_overwrites_a_backup(sqlite_file: Path) -> None:
+    first = downgrade(str(sqlite_file), "base").backup
+    upgrade(str(sqlite_file))
+    second = downgrade(str(sqlite_file), "base").backup
+    assert first is not None
+    assert second is not None
+    assert [first.name, second.name] == ["advisor.db.backup-0001", "advisor.db.backup-0001-2"]
+    assert check(str(first)).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("DROP VIEW evidence_view", "view evidence_view is missing"),
+        ("CREATE VIEW mine AS SELECT 1 AS one", "view mine is not part of the schema"),
+        ("CREATE TABLE mine (a INTEGER)", "mine"),
+    ],
+)
+def test_check_names_what_differs(database_url: str, change: str, named: str) -> None:
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        connection.exec_driver_sql(change)
+    engine.dispose()
+    problems = check(database_url).problems
+    assert len(problems) == 1
+    assert named in problems[0]
+
+
+def test_check_sees_a_changed_constraint(sqlite_file: Path) -> None:
+    engine = open_engine(str(sqlite_file))
+    with writing(engine) as connection:
+        connection.exec_driver_sql("PRAGMA writable_schema=ON")
+        connection.exec_driver_sql(
+            "UPDATE sqlite_master SET sql = replace(sql, 'nodes >= 1', 'nodes >= 0')"
+            " WHERE name = 'clusters'"
+        )
+    engine.dispose()
+    (only,) = check(str(sqlite_file)).problems
+    assert "check ck_clusters_nodes_at_least_1 of clusters is 'nodes >= 0'" in only
+
+
+def test_read_revision_of_a_database_without_tables(empty_url: str) -> None:
+    if empty_url.startswith("sqlite"):
+        Path(empty_url.removeprefix("sqlite:///")).touch()
+    engine = open_engine(empty_url)
+    assert read_revision(engine) is None
+    engine.dispose()
