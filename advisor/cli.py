@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from advisor.errors import AdvisorError
+from advisor.printable import printable
 from db.errors import DatabaseError
 
 _COMMANDS = {
@@ -115,5 +116,5 @@ def _exit_code(error: Exception) -> int | None:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo("advisor: " + " ".join(message.split()), err=True)
+    click.echo("advisor: " + printable(" ".join(message.split())), err=True)
     return code

@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from advisor.printable import printable
 from advisor.reports import Canvas
 
 _PIPE_WIDTH = 140
@@ -47,7 +48,7 @@ def echo_table(
 
     Where a terminal is too narrow for it, each row becomes a block of lines instead.
     """
-    cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    cells = [["" if cell is None else printable(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     look, needed = canvas(), sum(widths) + 2 * len(widths)
     if sys.stdout.isatty() and needed > look.width:

@@ -1,5 +1,6 @@
 """`advisor sql`: questions in SQL, read-only by construction."""
 
+import sys
 from collections.abc import Sequence
 
 import click
@@ -36,14 +37,13 @@ def command(
     The views to start from: operating_point_view, frontier_view, coverage_view, detection_view,
     recovery_view, evidence_view. docs/sql.md has ten questions with their queries.
     """
-    from db.read_only import run_read_only
-
     from advisor.evidence import opened
+    from db.read_only import run_read_only
 
     if time_limit_s <= 0.0:
         raise UserError("the time limit must be more than 0, such as 10s")
     if statement == "-":
-        statement = click.get_text_stream("stdin").read()
+        statement = sys.stdin.read()
     with opened(db_url) as engine:
         url = engine.url.render_as_string(hide_password=False)
         result = run_read_only(url, statement, row_limit=max_rows, time_limit_s=time_limit_s)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from advisor.printable import printable
 from advisor.recommendation import Recommendation
 from advisor.reports import Canvas, words
 
@@ -14,7 +15,8 @@ def render(recommendation: Recommendation, canvas: Canvas) -> str:
 
 
 def escape(text: str) -> str:
-    return " ".join(text.split()).translate(_SPECIAL)
+    """One line, with every character that Markdown or HTML would act on defused."""
+    return printable(" ".join(text.split())).translate(_SPECIAL)
 
 
 def _lines(recommendation: Recommendation) -> Iterator[str]:

@@ -8,6 +8,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from advisor.printable import printable
 from advisor.recommendation import Recommendation
 from advisor.reports import Canvas, words
 
@@ -46,10 +47,10 @@ def render(recommendation: Recommendation, canvas: Canvas) -> str:
 
 
 def _answer(console: Console, recommendation: Recommendation) -> None:
-    console.print(Text(words.headline(recommendation), style="bold green"))
+    console.print(_safe(words.headline(recommendation), "bold green"))
     runner_up = words.runner_up_line(recommendation)
     if runner_up:
-        console.print(Text(runner_up))
+        console.print(_safe(runner_up))
     if recommendation.selected is not None and recommendation.selected.terms is not None:
         cells = words.term_cells(recommendation.selected)
         console.print(Text("; ".join(f"{name} {value}" for name, value in cells), style="dim"))
@@ -64,8 +65,12 @@ def _candidates(recommendation: Recommendation) -> Table:
         )
     for candidate in recommendation.candidates:
         style = "bold" if recommendation.is_selected(candidate) else None
-        table.add_row(*map(Text, words.candidate_cells(candidate)), style=style)
+        table.add_row(*map(_safe, words.candidate_cells(candidate)), style=style)
     return table
+
+
+def _safe(text: str, style: str = "") -> Text:
+    return Text(printable(text), style=style)
 
 
 def _section(console: Console, title: str, lines: Iterable[str]) -> None:
@@ -75,7 +80,7 @@ def _section(console: Console, title: str, lines: Iterable[str]) -> None:
     console.print()
     console.print(Text(title, style="bold"))
     for line in listed:
-        console.print(Padding(Text(line), (0, 0, 0, 2)))
+        console.print(Padding(_safe(line), (0, 0, 0, 2)))
 
 
 def _scenario(console: Console, recommendation: Recommendation) -> None:
@@ -83,5 +88,5 @@ def _scenario(console: Console, recommendation: Recommendation) -> None:
     console.print(Text("Scenario", style="bold"))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for row in words.scenario_rows(recommendation.scenario):
-        table.add_row(*map(Text, row))
+        table.add_row(*map(_safe, row))
     console.print(Padding(table, (0, 0, 0, 2)))

@@ -60,7 +60,7 @@ def test_restore_limit_is_inclusive(matilda: ClusterEvidence) -> None:
 
 
 def test_pause_limit_counts_detection_and_regrouping(matilda: ClusterEvidence) -> None:
-    limits = {"detection_s": 1.0, "regroup_s": 2.0}
+    limits: dict[str, Any] = {"detection_s": 1.0, "regroup_s": 2.0}
     assert "ft1" in names(answer(matilda, max_pause_s=3.155, **limits))
     assert "3.15 s" in reason(answer(matilda, max_pause_s=3.15, **limits), "ft1")
     assert "10 min" in reason(answer(matilda, max_pause_s=10.0), "ft1")
