@@ -4,13 +4,13 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
 from advisor.errors import AdvisorError
 from advisor.printable import printable
-from db.errors import DatabaseError
 
 _COMMANDS = {
     "recommend": "Which mechanism, at which interval, finishes the job soonest.",
@@ -92,24 +92,27 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def refuse_shadowed_packages(expected: Path | None = None) -> None:
-    """Raises ImportError's reason as an AdvisorError if another `db` or `app` stands in for ours.
+def refuse_shadowed_packages() -> None:
+    """Raises AdvisorError if another `app`, `db` or `measure` would be imported instead of ours.
 
-    The names are generic: a folder `db` in the current directory wins under `python -m`.
+    The names are generic: under `python -m advisor` a folder of the current directory wins.
     """
-    import db
-
-    home = expected or Path(__file__).resolve().parent.parent
-    found = Path(db.__file__ or "").resolve().parent.parent
-    if found != home:
-        raise AdvisorError(
-            f"a folder {found / 'db'} hides this program's own package 'db': "
-            "run advisor from another directory, or by its command rather than `python -m`"
-        )
+    home = Path(__file__).resolve().parent.parent
+    for name in ("app", "db", "measure"):
+        spec = find_spec(name)
+        found = Path(spec.origin).resolve().parent if spec and spec.origin else None
+        if found != home / name:
+            raise AdvisorError(
+                f"the folder {found or name} hides this program's own package {name!r}: run the "
+                "command `advisor`, or start it from another directory"
+            )
 
 
 def _exit_code(error: Exception) -> int | None:
     """The exit code of an error raised on purpose, None for a bug."""
+    # Imported here: `refuse_shadowed_packages` has to come before the first import of `db`.
+    from db.errors import DatabaseError
+
     if isinstance(error, AdvisorError | DatabaseError):
         return error.exit_code
     return None

@@ -128,9 +128,9 @@ def one_line_errors(engine: Engine) -> Iterator[None]:
     """Turns what a user can mend (no server, no disk, no database) into one line of ours."""
     try:
         yield
-    except DBAPIError as error:
-        cause = error.orig if error.orig is not None else error
-        translated = explain(cause, engine_name(engine))
+    except (DBAPIError, sqlite3.Error) as error:  # the latter from our own BEGIN
+        cause = error.orig if isinstance(error, DBAPIError) else error
+        translated = explain(cause or error, engine_name(engine))
         if translated is None:
             raise
         raise translated from error

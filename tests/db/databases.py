@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 from db.load import load
 from db.migrate import upgrade
-
 from tests.db.postgres import PostgresServer
 
 BOTH = ("sqlite", "postgresql")

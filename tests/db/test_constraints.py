@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from db.migrate import described
-from db.models import Base
-from db.session import open_engine, reading, writing
 from sqlalchemy import Connection, Engine, insert
 from sqlalchemy.exc import DBAPIError, IntegrityError
 
+from db.migrate import described
+from db.models import Base
+from db.session import open_engine, reading, writing
 from tests.db.good_rows import GOOD
 
 INFINITY = float("inf")

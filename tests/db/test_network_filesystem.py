@@ -3,6 +3,7 @@
 from pathlib import Path, PurePosixPath
 
 import pytest
+
 from db.errors import NetworkFilesystemError
 from db.first_use import ensure_ready
 from db.network_filesystem import NETWORK_TYPES, network_filesystem, parse_mountinfo

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from alembic.script import ScriptDirectory
+
 from db.errors import NotFoundError, SchemaMismatchError
 from db.migrate import check, downgrade, upgrade
 from db.models import Base
@@ -67,7 +68,7 @@ def problem(url: str, error: type[Exception]) -> str:
 def test_a_newer_schema_is_refused(database_url: str) -> None:
     set_revision(database_url, "9999")
     assert "upgrade the program" in problem(database_url, SchemaMismatchError)
-    with pytest.raises(NotFoundError, match="9999.*upgrade the program"):
+    with pytest.raises(NotFoundError, match=r"9999.*upgrade the program"):
         upgrade(database_url)
 
 
