@@ -84,11 +84,15 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # The reader (head, less) has gone: nothing is wrong, and nobody is left to be told.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except AdvisorError as error:
+        return _fail(str(error), error.exit_code)
     except Exception as error:
-        code = _exit_code(error)
-        if code is None:
+        # Imported here: `refuse_shadowed_packages` has to come before the first import of `db`.
+        from db.errors import DatabaseError
+
+        if not isinstance(error, DatabaseError):
             raise
-        return _fail(str(error), code)
+        return _fail(str(error), error.exit_code)
     return 0
 
 
@@ -106,16 +110,6 @@ def refuse_shadowed_packages() -> None:
                 f"the folder {found or name} hides this program's own package {name!r}: run the "
                 "command `advisor`, or start it from another directory"
             )
-
-
-def _exit_code(error: Exception) -> int | None:
-    """The exit code of an error raised on purpose, None for a bug."""
-    # Imported here: `refuse_shadowed_packages` has to come before the first import of `db`.
-    from db.errors import DatabaseError
-
-    if isinstance(error, AdvisorError | DatabaseError):
-        return error.exit_code
-    return None
 
 
 def _fail(message: str, code: int) -> int:

@@ -141,13 +141,9 @@ def _reason(error: BaseException) -> str:
 def _run_postgresql(url: str, statement: str, row_limit: int, deadline: float) -> QueryResult:
     engine = open_engine(url)
     try:
-        with one_line_errors(engine):
-            raw = engine.raw_connection()
-        try:
-            return _query_postgresql(raw.driver_connection, statement, row_limit, deadline)
-        finally:
-            raw.driver_connection.rollback()  # type: ignore[union-attr]
-            raw.close()
+        with one_line_errors(engine), engine.connect() as connection:
+            driver = connection.connection.driver_connection
+            return _query_postgresql(driver, statement, row_limit, deadline)
     finally:
         engine.dispose()
 

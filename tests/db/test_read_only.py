@@ -165,7 +165,7 @@ def test_the_time_limit_cannot_be_lifted_from_inside(postgres_templates: dict[st
 
 
 @pytest.mark.parametrize(
-    "value", ["zeroblob(1000000000)", "randomblob(1000000000)", "printf('%.*c', 1000000000, 'x')"]
+    "value", ["zeroblob(1000000000)", "randomblob(1000000000)", "hex(zeroblob(600000))"]
 )
 def test_a_huge_value_is_refused_by_sqlite(sqlite_file: Path, value: str) -> None:
     assert "larger than 1 MB" in refusal(str(sqlite_file), f"SELECT {value}")

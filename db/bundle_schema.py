@@ -1,0 +1,71 @@
+"""The JSON schema of a bundle, made from the row models; kept in data/schemas for other programs.
+
+    python -m db.bundle_schema > data/schemas/cluster-bundle-1.schema.json
+"""
+
+import json
+from typing import Any
+
+from db.files import FORMAT, VERSION
+from db.kinds import KINDS, Kind
+
+_UTC = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
+
+
+def bundle_schema() -> dict[str, Any]:
+    """JSON Schema (2020-12). Rules between columns are told by `advisor db load` only."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What FailBench Advisor knows of one cluster",
+        "description": "Columns and units are those of the CSV files, see data/README.md.",
+        "type": "object",
+        "properties": {
+            "format": {"const": FORMAT},
+            "version": {"const": VERSION},
+            "exported_at": {"type": "string", "pattern": _UTC},
+            "kinds": {
+                "type": "object",
+                "properties": {
+                    kind.name: {"type": "array", "items": _row_schema(kind)} for kind in KINDS
+                },
+                "additionalProperties": False,
+            },
+        },
+        "required": ["format", "version", "kinds"],
+        "additionalProperties": False,
+    }
+
+
+def _row_schema(kind: Kind) -> dict[str, Any]:
+    schema = kind.model.model_json_schema(mode="validation")
+    codes = schema.get("$defs", {})
+    names = {column.field: name for name, column in kind.columns.items()}
+    return {
+        "type": "object",
+        "properties": {
+            names[field]: _cell_schema(cell, codes, field in schema.get("required", ()))
+            for field, cell in schema["properties"].items()
+        },
+        "required": [names[field] for field in schema.get("required", ())],
+        "additionalProperties": False,
+    }
+
+
+def _cell_schema(cell: dict[str, Any], codes: dict[str, Any], required: bool) -> dict[str, Any]:
+    """One cell: an enumeration, a text, or a number; null or empty where it may be missing."""
+    choices = [_choice(choice, codes) for choice in cell.get("anyOf", [cell])]
+    kept = [choice for choice in choices if choice.get("type") != "null"]
+    numbers = [choice for choice in kept if choice.get("type") in ("number", "integer")]
+    found = (numbers or kept)[0]
+    return found if required else {"anyOf": [found, {"type": "null"}, {"const": ""}]}
+
+
+def _choice(choice: dict[str, Any], codes: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in choice:
+        return {"enum": codes[choice["$ref"].rpartition("/")[2]]["enum"]}
+    kept = ("type", "pattern", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength")
+    return {name: choice[name] for name in kept if name in choice}
+
+
+if __name__ == "__main__":
+    print(json.dumps(bundle_schema(), indent=2))
