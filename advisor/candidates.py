@@ -16,6 +16,7 @@ from advisor.characterization import (
     multi_failure_outcomes,
     value_of,
 )
+from advisor.checkpoint_interval import daly_interval_s, young_interval_s
 from advisor.completion_time import completion_terms
 from advisor.optimizer import Conditions, evaluate
 from advisor.prediction import (
@@ -304,6 +305,8 @@ def _priced(scenario: Scenario, prediction: Prediction) -> Candidate:
         evidence=EvidenceCode.EXTRAPOLATED if rules else EvidenceCode.MEASURED,
         interval_steps=interval,
         interval_s=None if interval is None else interval * scenario.step_time_s,
+        young_interval_s=_rule_of_thumb(young_interval_s, prediction, scenario),
+        daly_interval_s=_rule_of_thumb(daly_interval_s, prediction, scenario),
         overhead=overhead,
         restore_s=model.restore_s,
         pause_s=_pause_s(scenario, model.restore_s),
@@ -318,6 +321,15 @@ def _priced(scenario: Scenario, prediction: Prediction) -> Candidate:
         used=prediction.used,
         model=model,
     )
+
+
+def _rule_of_thumb(
+    rule: Callable[[float, float], float], prediction: Prediction, scenario: Scenario
+) -> float | None:
+    """The interval (s) that a rule of thumb names, for mechanisms whose interval can vary."""
+    if prediction.mechanism.cadence is not Cadence.PERIODIC:
+        return None
+    return rule(prediction.model.stall_s, scenario.mtbf_s)
 
 
 def _interval_rule(prediction: Prediction, interval: int | None) -> tuple[str, ...]:
@@ -344,6 +356,8 @@ def _native(evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism)
         evidence=EvidenceCode.DERIVED if single else EvidenceCode.EXTRAPOLATED,
         interval_steps=None,
         interval_s=None,
+        young_interval_s=None,
+        daly_interval_s=None,
         overhead=0.0,
         restore_s=None,
         pause_s=high,

@@ -7,14 +7,16 @@ D       per_failure_s  s     cost of a failure that does not depend on the inter
                              T_det + T_restore + T_PG + T_init
 """
 
+from math import sqrt
+
 import numpy as np
 
 from advisor.completion_time import Real
 
 
-def young_interval_s(save_s: Real, mtbf_s: Real) -> Real:
+def young_interval_s(save_s: float, mtbf_s: float) -> float:
     """sqrt(2 C M) (Young 1974): the first-order optimum of time between checkpoints."""
-    return np.sqrt(2.0 * save_s * mtbf_s)
+    return sqrt(2.0 * save_s * mtbf_s)
 
 
 def daly_interval_s(save_s: float, mtbf_s: float) -> float:
@@ -25,8 +27,7 @@ def daly_interval_s(save_s: float, mtbf_s: float) -> float:
     if save_s >= 2.0 * mtbf_s:
         return mtbf_s
     ratio = save_s / (2.0 * mtbf_s)
-    root = float(np.sqrt(2.0 * save_s * mtbf_s))
-    return root * (1.0 + float(np.sqrt(ratio)) / 3.0 + ratio / 9.0) - save_s
+    return young_interval_s(save_s, mtbf_s) * (1.0 + sqrt(ratio) / 3.0 + ratio / 9.0) - save_s
 
 
 def equation_5_interval_s(save_s: Real, mtbf_s: Real, per_failure_s: Real) -> Real:

@@ -69,6 +69,9 @@ class Candidate:
     evidence: EvidenceCode
     interval_steps: int | None
     interval_s: float | None
+    young_interval_s: float | None
+    """Young's and Daly's rules of thumb for the same stall per save and MTBF, for comparison."""
+    daly_interval_s: float | None
     overhead: float
     restore_s: float | None
     pause_s: float

@@ -1,6 +1,6 @@
 """The JSON schema of a bundle, made from the row models; kept in data/schemas for other programs.
 
-    python -m db.bundle_schema > data/schemas/cluster-bundle-1.schema.json
+python -m db.bundle_schema > data/schemas/cluster-bundle-1.schema.json
 """
 
 import json
@@ -52,19 +52,29 @@ def _row_schema(kind: Kind) -> dict[str, Any]:
 
 
 def _cell_schema(cell: dict[str, Any], codes: dict[str, Any], required: bool) -> dict[str, Any]:
-    """One cell: an enumeration, a text, or a number; null or empty where it may be missing."""
+    """One cell: a code, a text or a number; or null, where it may be missing."""
     choices = [_choice(choice, codes) for choice in cell.get("anyOf", [cell])]
     kept = [choice for choice in choices if choice.get("type") != "null"]
-    numbers = [choice for choice in kept if choice.get("type") in ("number", "integer")]
-    found = (numbers or kept)[0]
-    return found if required else {"anyOf": [found, {"type": "null"}, {"const": ""}]}
+    # pydantic also takes a number as text; a bundle always writes the number.
+    found = next((c for c in kept if c.get("type") in ("number", "integer")), kept[0])
+    return found if required else _or_null(found)
+
+
+def _or_null(cell: dict[str, Any]) -> dict[str, Any]:
+    if "enum" in cell:
+        return {"enum": [*cell["enum"], None]}
+    return {**cell, "type": [cell["type"], "null"]}
 
 
 def _choice(choice: dict[str, Any], codes: dict[str, Any]) -> dict[str, Any]:
     if "$ref" in choice:
         return {"enum": codes[choice["$ref"].rpartition("/")[2]]["enum"]}
-    kept = ("type", "pattern", "minimum", "maximum", "exclusiveMinimum", "minLength", "maxLength")
-    return {name: choice[name] for name in kept if name in choice}
+    # The largest numbers that a database holds are no part of the format.
+    return {
+        name: choice[name]
+        for name in ("type", "pattern", "minLength", "minimum", "exclusiveMinimum", "maximum")
+        if name in choice and not abs(choice[name] if "imum" in name else 0) > 1000
+    }
 
 
 if __name__ == "__main__":

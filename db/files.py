@@ -165,16 +165,18 @@ def _kind_rows(kind: Kind, rows: Any, name: str) -> Iterator[RawRow]:
 
 def write_bundle(bundle: Mapping[str, Any], path: Path) -> None:
     """Writes a bundle to a temporary name, syncs it and renames it: the old file or the new one."""
+    content = bundle_text(bundle) + "\n"
     partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with partial.open("w", encoding="utf-8") as file:
-            file.write(bundle_text(bundle))
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise UnreachableError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def bundle_text(value: Any, indent: str = "") -> str:

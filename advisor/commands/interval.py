@@ -34,7 +34,7 @@ def command(save_s: float, mtbf_s: float, recovery_s: float, fmt: str) -> None:
     if save_s <= 0.0 or mtbf_s <= 0.0:
         raise UserError("the save time and the MTBF must be more than 0, such as 60s and 4h")
     found = {
-        "young": float(young_interval_s(save_s, mtbf_s)),
+        "young": young_interval_s(save_s, mtbf_s),
         "daly": daly_interval_s(save_s, mtbf_s),
         "equation_5": float(equation_5_interval_s(save_s, mtbf_s, recovery_s)),
     }

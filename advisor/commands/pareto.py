@@ -17,6 +17,7 @@ from advisor.commands.options import (
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.decide import AXES, DEFAULT_AXES
 from advisor.recommendation import Candidate, Recommendation
+from advisor.reports.words import steps
 from advisor.units import format_bytes, format_duration, format_percent
 
 
@@ -112,7 +113,7 @@ def _row(found: Recommendation, candidate: Candidate) -> dict[str, Any]:
 
 
 def _cells(candidate: Candidate, row: dict[str, Any], axes: tuple[str, ...]) -> tuple[str, ...]:
-    interval = "" if candidate.interval_steps is None else f"{candidate.interval_steps:,} steps"
+    interval = "" if candidate.interval_steps is None else steps(candidate.interval_steps)
     verdict = "on the frontier" if row["on_frontier"] else "not comparable: a value is missing"
     if row["dominated_by"]:
         verdict = f"dominated by {row['dominated_by'].upper()}"

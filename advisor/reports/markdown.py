@@ -37,6 +37,8 @@ def _lines(recommendation: Recommendation) -> Iterator[str]:
         rows = words.term_cells(recommendation.selected)
         yield from _section("Expected time, term by term", _table(("term", "time"), rows))
     yield from _list("Why these figures", words.rule_lines(recommendation))
+    yield from _list("Measured figures behind them", words.evidence_lines(recommendation))
+    yield from _list("Time between checkpoints", words.interval_lines(recommendation))
     yield from _list("Not offered", map(words.excluded_line, recommendation.excluded))
     yield from _list("Frontier", words.frontier_lines(recommendation))
     yield from _list("What would flip it", map(words.crossover_line, recommendation.crossovers))

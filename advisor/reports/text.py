@@ -29,6 +29,8 @@ def render(recommendation: Recommendation, canvas: Canvas) -> str:
         console.print(_candidates(recommendation))
         console.print(Text(words.EVIDENCE_LEGEND, style="dim"))
     _section(console, "Why these figures", words.rule_lines(recommendation))
+    _section(console, "Measured figures behind them", words.evidence_lines(recommendation))
+    _section(console, "Time between checkpoints", words.interval_lines(recommendation))
     _section(console, "Not offered", map(words.excluded_line, recommendation.excluded))
     _section(console, "Frontier", words.frontier_lines(recommendation))
     _section(console, "What would flip it", map(words.crossover_line, recommendation.crossovers))

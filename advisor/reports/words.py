@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import fields
 
-from advisor.recommendation import Candidate, Crossover, Excluded, Recommendation
+from advisor.recommendation import Candidate, Crossover, Excluded, Recommendation, UsedValue
 from advisor.scenario import IntervalPolicy, Scenario
 from advisor.units import (
     format_bytes,
@@ -64,11 +64,15 @@ def label(candidate: Candidate) -> str:
     return f"{candidate.mechanism.upper()} {candidate.name}"
 
 
+def steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count:,} steps"
+
+
 def candidate_cells(candidate: Candidate) -> tuple[str, ...]:
     """One row under `CANDIDATE_HEADER`."""
     return (
         label(candidate),
-        _ABSENT if candidate.interval_steps is None else f"{candidate.interval_steps:,} steps",
+        _ABSENT if candidate.interval_steps is None else steps(candidate.interval_steps),
         format_percent(candidate.overhead),
         _optional_duration(candidate.restore_s),
         format_duration(candidate.pause_s),
@@ -128,6 +132,42 @@ def crossover_line(crossover: Crossover) -> str:
     )
 
 
+def interval_lines(recommendation: Recommendation) -> Iterator[str]:
+    """Each chosen interval beside the rules of thumb."""
+    for candidate in recommendation.candidates:
+        if candidate.young_interval_s is None or candidate.daly_interval_s is None:
+            continue
+        yield (
+            f"{candidate.mechanism.upper()}: {format_duration(candidate.interval_s or 0.0)} here; "
+            f"Young's rule gives {format_duration(candidate.young_interval_s)}, "
+            f"Daly's {format_duration(candidate.daly_interval_s)}"
+        )
+
+
+def evidence_lines(recommendation: Recommendation) -> Iterator[str]:
+    """The stored numbers behind each candidate, with n, dispersion, provenance and table."""
+    for candidate in recommendation.candidates:
+        values = "; ".join(map(_used_words, candidate.used))
+        yield f"{candidate.mechanism.upper()}: {values}"
+
+
+def _used_words(used: UsedValue) -> str:
+    value = _quantity(used.quantity, used.value)
+    if used.dispersion is not None:
+        value += f" ± {_quantity(used.quantity, used.dispersion)}"
+    origin = [f"n = {used.n}"] if used.n else []
+    origin += [used.evidence.replace("_", " "), used.table_ref or used.point_id]
+    return f"{input_words(used.quantity.removesuffix('_fraction'))} {value} ({', '.join(origin)})"
+
+
+def _quantity(quantity: str, value: float | None) -> str:
+    if value is None:
+        return _ABSENT
+    if quantity.endswith("_s"):
+        return format_duration(value)
+    return format_percent(value) if quantity.endswith("_fraction") else f"{value:g}"
+
+
 def rule_lines(recommendation: Recommendation) -> Iterator[str]:
     for candidate in recommendation.candidates:
         for rule in candidate.rules:
@@ -166,7 +206,7 @@ def input_value(name: str, value: object) -> str:
         if name.endswith("_s"):
             return format_duration(value)
         if name == "interval":
-            return f"{value:,} steps"
+            return steps(int(value))
         return format_percent(value)
     if isinstance(value, tuple):
         return ", ".join(value)

@@ -81,6 +81,6 @@ def shipped_url(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def sqlite_file(sqlite_templates: dict[str, Path], tmp_path: Path) -> Path:
     """A SQLite file with the schema and the shipped data."""
-    path = tmp_path / "advisor.db"
+    path = tmp_path / "shipped.db"
     shutil.copy(sqlite_templates["shipped"], path)
     return path

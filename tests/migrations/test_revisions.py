@@ -96,7 +96,7 @@ def test_a_downgrade_backs_the_file_up_and_never_overwrites_a_backup(sqlite_file
     second = downgrade(str(sqlite_file), "base").backup
     assert first is not None
     assert second is not None
-    assert [first.name, second.name] == ["advisor.db.backup-0001", "advisor.db.backup-0001-2"]
+    assert [first.name, second.name] == ["shipped.db.backup-0001", "shipped.db.backup-0001-2"]
     assert check(str(first)).problems == ()
 
 
