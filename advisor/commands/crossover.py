@@ -5,14 +5,7 @@ from typing import Any
 
 import click
 
-from advisor.commands.options import (
-    DURATION,
-    INTERVAL,
-    SIZE,
-    cluster_option,
-    database_option,
-    format_option,
-)
+from advisor.commands.options import database_option, format_option, input_option
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.errors import UserError
 from advisor.recommendation import Candidate, Crossover
@@ -24,21 +17,14 @@ from db.records import ClusterEvidence
 @click.command(name="crossover")
 @click.argument("a", metavar="MECHANISM")
 @click.argument("b", metavar="MECHANISM")
-@cluster_option
-@click.option(
-    "--architecture", default="a2", show_default=True, metavar="NAME", help="a1-sync ... a7."
-)
-@click.option(
-    "--state-size",
-    "state_bytes",
-    type=SIZE,
-    help="State of one rank.  [default: the smallest measured]",
-)
-@click.option("--interval", type=INTERVAL, help="Steps, auto or measured.  [default: measured]")
-@click.option("--mtbf", "mtbf_s", type=DURATION, help="Needed for auto: search near it.")
-@click.option("--step-time", "step_time_s", type=DURATION, help="Time of one training step.")
-@click.option("--detection", "detection_s", type=DURATION, help="Time to detect a loss.")
-@click.option("--regroup", "regroup_s", type=DURATION, help="Time to rebuild the group.")
+@input_option("cluster")
+@input_option("architecture", required=False, default="a2", default_words="a2")
+@input_option("state-size", required=False, default_words="the smallest measured")
+@input_option("interval", default_words="measured")
+@input_option("mtbf", required=False, default_words="needed for auto: search near it")
+@input_option("step-time")
+@input_option("detection")
+@input_option("regroup")
 @format_option(("table", "json", "csv"), "table")
 @database_option
 def command(a: str, b: str, fmt: str, db_url: str | None, **options: Any) -> None:

@@ -4,16 +4,7 @@ from typing import Any
 
 import click
 
-from advisor.commands.options import (
-    DURATION,
-    INTERVAL,
-    NAMES,
-    SIZE,
-    cluster_option,
-    database_option,
-    format_option,
-    machine_options,
-)
+from advisor.commands.options import NAMES, database_option, format_option, input_option
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.decide import AXES, DEFAULT_AXES
 from advisor.recommendation import Candidate, Recommendation
@@ -22,14 +13,9 @@ from advisor.units import format_bytes, format_duration, format_percent
 
 
 @click.command(name="pareto")
-@cluster_option
-@click.option("--architecture", required=True, metavar="NAME", help="a1-sync, a1-async, a2 ... a7.")
-@click.option(
-    "--state-size",
-    "state_bytes",
-    type=SIZE,
-    help="State of one rank.  [default: the smallest measured]",
-)
+@input_option("cluster")
+@input_option("architecture")
+@input_option("state-size", required=False, default_words="the smallest measured")
 @click.option(
     "--axes",
     type=NAMES,
@@ -37,16 +23,15 @@ from advisor.units import format_bytes, format_duration, format_percent
     show_default=True,
     help=f"Which to compare: {', '.join(AXES)}.",
 )
-@click.option("--interval", type=INTERVAL, help="Steps, auto or measured.  [default: measured]")
-@click.option("--mtbf", "mtbf_s", type=DURATION, help="Needed for expected-time and auto.")
-@click.option("--step-time", "step_time_s", type=DURATION, help="Time of one training step.")
-@click.option(
-    "--warning-lead",
-    "warning_lead_s",
-    type=DURATION,
-    help="How long before a failure a warning comes.  [default: always in time]",
-)
-@machine_options
+@input_option("interval", default_words="measured")
+@input_option("mtbf", required=False, default_words="needed for expected-time and auto")
+@input_option("step-time")
+@input_option("warning-lead", default_words="always in time")
+@input_option("storage-write")
+@input_option("storage-read")
+@input_option("host-memory")
+@input_option("device-memory")
+@input_option("restore-basis")
 @format_option(("table", "json", "csv"), "table")
 @database_option
 def command(axes: tuple[str, ...], fmt: str, db_url: str | None, **options: Any) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from advisor.characterization import require_architecture
-from advisor.commands.inputs import scenario_input
 from advisor.errors import UserError
+from advisor.inputs import scenario_input
 from advisor.scenario import IntervalPolicy, ScenarioInput
 from db.records import ClusterEvidence
 
@@ -23,7 +23,6 @@ def permissive_input(
 ) -> ScenarioInput:
     """Fills in what makes every measured mechanism comparable. Raises UserError."""
     values = dict(options)
-    values["architecture"] = values["architecture"].strip().lower()
     require_architecture(evidence, values["architecture"])
     if values.get("state_bytes") is None:
         values["state_bytes"] = smallest_state_bytes(evidence, values["architecture"])

@@ -4,43 +4,14 @@ from typing import Any
 
 import click
 
-from advisor.commands.inputs import scenario_input
-from advisor.commands.options import (
-    DURATION,
-    SIZE,
-    cluster_option,
-    database_option,
-    failure_options,
-    format_option,
-    job_options,
-    limit_options,
-    machine_options,
-)
+from advisor.commands.options import database_option, format_option, input_options
 from advisor.commands.output import canvas, echo
+from advisor.inputs import scenario_input
 from advisor.reports import FORMATS, render
 
 
 @click.command(name="recommend")
-@cluster_option
-@click.option("--architecture", required=True, metavar="NAME", help="a1-sync, a1-async, a2 ... a7.")
-@click.option(
-    "--state-size",
-    "state_bytes",
-    type=SIZE,
-    required=True,
-    help="State that one rank saves: parameters and optimizer.",
-)
-@click.option(
-    "--mtbf",
-    "mtbf_s",
-    type=DURATION,
-    required=True,
-    help="Mean time between failures of the whole job.",
-)
-@job_options
-@limit_options
-@failure_options
-@machine_options
+@input_options()
 @format_option(FORMATS, "table")
 @click.option("--save", is_flag=True, help="Keep the answer in the database; prints its number.")
 @database_option
