@@ -1,0 +1,31 @@
+"""A user's home with the shipped database, as the first command leaves it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from advisor.evidence import opened
+from db.session import default_path
+
+
+@pytest.fixture(scope="session")
+def first_use(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file, made and filled by a first use."""
+    path = tmp_path_factory.mktemp("first-use") / "advisor.db"
+    with opened(str(path)):
+        pass
+    return path
+
+
+@pytest.fixture
+def home(first_use: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory and $HOME, with a fresh copy of the database where it belongs."""
+    for variable in ("ADVISOR_DB_URL", "XDG_DATA_HOME", "NO_COLOR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    database = default_path()
+    database.parent.mkdir(parents=True)
+    shutil.copy(first_use, database)
+    return tmp_path

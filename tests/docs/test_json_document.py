@@ -1,0 +1,220 @@
+"""The JSON document, its schema and docs/json.md say the same."""
+
+import json
+from copy import deepcopy
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from advisor import cli
+from advisor.decide import AXES
+from advisor.recommendation import (
+    Candidate,
+    Crossover,
+    Dominated,
+    EvidenceCode,
+    Excluded,
+    NativeDegradation,
+    Provenance,
+    SourceNote,
+    Terms,
+    UsedValue,
+)
+from advisor.reports.document import FORMAT, VERSION
+from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
+from db.records import DispersionKind, Evidence, Quantity
+from tests.docs.documents import SCHEMAS, read, sections, table_with
+
+SCHEMA: dict[str, Any] = json.loads(
+    (SCHEMAS / "recommendation-1.schema.json").read_text(encoding="utf-8")
+)
+OBJECTS: dict[str, dict[str, Any]] = {"document": SCHEMA} | {
+    name: schema for name, schema in SCHEMA["$defs"].items() if schema["type"] == "object"
+}
+VALIDATOR = Draft202012Validator(SCHEMA)
+
+_SMALL = "--state-size 204.7MB --mtbf 4h"
+_SCENARIOS = {
+    "plain": f"--architecture a2 {_SMALL}",
+    "every-option": f"--architecture A2 {_SMALL} --cluster matilda-8xv100 --step-time 112.3ms "
+    "--duration 7d --interval 100 --mechanism ft1,ft2,ft4 --max-overhead 5% --max-restore 2s "
+    "--max-pause 1m --warning-lead 2s --warning-coverage 100% --failure-regime single "
+    "--detection 30s --regroup 2s --init 1s --storage-write 1.37GB/s --storage-read 1.32GB/s "
+    "--host-memory 192GB --device-memory 16GB --restore-basis calibrated",
+    "warned": f"--architecture a2 {_SMALL} --warning-lead 2s",
+    "partly-warned": f"--architecture a2 {_SMALL} --warning-lead 2s --warning-coverage 90%",
+    "as-measured": f"--architecture a2 {_SMALL} --interval measured --detection 0s --regroup 0s",
+    "none-selected": "--architecture a5 --state-size 2616.9MB --mtbf 4h --interval 500 "
+    "--max-overhead 35%",
+    "one-candidate": f"--architecture a2 {_SMALL} --mechanism ft2",
+    "too-large": "--architecture a2 --state-size 50GB --mtbf 4h",
+    "deadlocked-size": "--architecture a2 --state-size 2.6GB --mtbf 4h --warning-lead 15s",
+    "transferred": f"--architecture a3 {_SMALL} --interval 100",
+    "native": f"--architecture a6 {_SMALL}",
+    "native-with-runner-up": f"--architecture a6 {_SMALL} --warning-lead 2s",
+    "native-async": f"--architecture a1-async {_SMALL}",
+    "native-multi": f"--architecture a6 {_SMALL} --failure-regime multi",
+    "halting-multi": "--architecture a5 --state-size 2.6169GB --mtbf 4h --failure-regime multi "
+    "--warning-lead 15s",
+    "bounds-shown": f"--architecture a2 {_SMALL} --mechanism ft7,ft8",
+    "capped-restore": f"--architecture a1-sync {_SMALL} --interval 100 --max-restore 149ms",
+    "slow-storage": f"--architecture a2 {_SMALL} --storage-write 100MB/s --max-overhead 0%",
+    "no-memory": "--architecture a7 --state-size 2734.7MB --mtbf 4h --host-memory 1GB",
+    "constant-failures": "--architecture a2 --state-size 204.7MB --mtbf 20s --detection 1s",
+    "huge": "--architecture a2 --state-size 204.7MB --mtbf 1e9y --duration 1e6y",
+}
+
+
+def answer(options: str, capsys: pytest.CaptureFixture[str]) -> Any:
+    """What `advisor recommend` prints, parsed; NaN and Infinity are no JSON."""
+    assert cli.run(["recommend", *options.split(), "--format", "json"]) == 0
+    return json.loads(capsys.readouterr().out, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> None:
+    pytest.fail(f"{constant} is no JSON")
+
+
+@pytest.mark.parametrize("options", _SCENARIOS.values(), ids=_SCENARIOS)
+def test_documents_satisfy_the_schema(
+    options: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = answer(options, capsys)
+    errors = [f"{e.json_path}: {e.message}" for e in VALIDATOR.iter_errors(document)]
+    assert errors == []
+    # What docs/json.md promises beyond the schema.
+    candidates = document["candidates"]
+    assert document["selected"] == (candidates[0] if candidates else None)
+    assert document["runner_up"] == (candidates[1] if len(candidates) > 1 else None)
+    named = [each["mechanism"] for each in (*candidates, *document["excluded"])]
+    assert sorted(named) == [f"ft{number}" for number in range(1, 10)]
+    scenario, assumed = document["scenario"], document["assumed"]
+    assert all(scenario[name] is not None for name in assumed)
+    cited = {used["source_id"] for candidate in candidates for used in candidate["used"]}
+    assert {source["source_id"] for source in document["sources"]} == cited
+    for candidate in filter(lambda each: each["terms"], candidates):
+        terms = {key: value for key, value in candidate["terms"].items() if key != "failures"}
+        assert sum(terms.values()) == pytest.approx(candidate["expected_completion_s"])
+        assert len(terms) == 7
+
+
+def test_the_scenarios_differ_in_kind(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = [answer(options, capsys) for options in _SCENARIOS.values()]
+    candidates = [candidate for document in found for candidate in document["candidates"]]
+    assert {candidate["evidence"] for candidate in candidates} == {"M", "E", "D"}
+    assert {candidate["native"] is None for candidate in candidates} == {True, False}
+    assert {document["selected"] is None for document in found} == {True, False}
+    assert {document["margin"] is None for document in found} == {True, False}
+    crossings = [crossover for document in found for crossover in document["crossovers"]]
+    assert {crossover["mtbf_s"] is None for crossover in crossings} == {True, False}
+    assert {len(e["shown"]) for document in found for e in document["excluded"]} == {0, 1, 2}
+    given = next(d for d, name in zip(found, _SCENARIOS, strict=True) if name == "every-option")
+    assert given["assumed"] == {}
+
+
+def test_a_saved_answer_is_the_same_document(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["recommend", *_SCENARIOS["plain"].split(), "--format", "json", "--save"]) == 0
+    said = capsys.readouterr()
+    saved = said.err.split()[2].rstrip(":")
+    assert cli.run(["report", saved, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(said.out)
+
+
+@pytest.fixture
+def document(home: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    return answer(_SCENARIOS["plain"], capsys)
+
+
+def test_the_schema_refuses_other_documents(document: Any) -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    assert VALIDATOR.is_valid(document)
+    changes: tuple[dict[str, Any], ...] = (
+        {"version": 2},
+        {"format": "another"},
+        {"new": 1},
+        {"warnings": [""]},
+        {"selected": {}},
+        {"selected": document["selected"] | {"terms": None}},
+        {"selected": document["selected"] | {"evidence": "X"}},
+        {"scenario": document["scenario"] | {"mtbf_s": 0}},
+        {"scenario": document["scenario"] | {"interval": "often"}},
+        {"assumed": {"mtbf_s": "a guess"}},
+    )
+    for change in changes:
+        assert not VALIDATOR.is_valid(document | change), change
+    for key in document:
+        less = deepcopy(document)
+        del less[key]
+        assert not VALIDATOR.is_valid(less), key
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_objects_of_the_schema_are_closed_and_explained(name: str) -> None:
+    schema = OBJECTS[name]
+    assert schema["additionalProperties"] is False
+    may_be_absent = set(schema["properties"]) - set(schema.get("required", ()))
+    assert not may_be_absent or name in ("assumed", "shown")
+    described = table_with(sections(read("json.md"))[name], "key")
+    assert list(described) == list(schema["properties"])
+    for key, property_schema in schema["properties"].items():
+        text = _description(property_schema)
+        assert text, key
+        for suffix, unit in (
+            ("_bytes_per_s", "bytes per second"),
+            ("_bytes", "in bytes"),
+            ("_s", "in seconds"),
+        ):
+            if key.endswith(suffix) and name != "assumed":
+                assert unit in text, f"{name}.{key} does not say its unit"
+                break
+
+
+def _description(schema: dict[str, Any]) -> str:
+    if "description" in schema:
+        return str(schema["description"])
+    return str(SCHEMA["$defs"][schema["$ref"].removeprefix("#/$defs/")]["description"])
+
+
+def test_the_types_in_the_document_are_those_of_the_schema() -> None:
+    text = sections(read("json.md"))
+    for name, schema in OBJECTS.items():
+        rows = table_with(text[name], "key")
+        for key, property_schema in schema["properties"].items():
+            if name != "assumed":
+                says_null = "null" in rows[key][0]
+                assert says_null == VALIDATOR.evolve(schema=property_schema).is_valid(None), key
+
+
+def test_the_schema_knows_every_field_and_every_code() -> None:
+    assert SCHEMA["properties"]["format"]["const"] == FORMAT
+    assert SCHEMA["properties"]["version"]["const"] == VERSION
+    definitions = SCHEMA["$defs"]
+    for name, kind, apart in (
+        ("scenario", Scenario, {"assumed"}),
+        ("candidate", Candidate, {"model"}),
+        ("terms", Terms, set()),
+        ("native", NativeDegradation, set()),
+        ("used", UsedValue, set()),
+        ("excluded", Excluded, set()),
+        ("dominated", Dominated, set()),
+        ("crossover", Crossover, set()),
+        ("source", SourceNote, set()),
+        ("provenance", Provenance, set()),
+    ):
+        assert set(definitions[name]["required"]) == {f.name for f in fields(kind)} - apart, name
+    used = definitions["used"]["properties"]
+    assert used["quantity"]["enum"] == [*Quantity]
+    assert used["evidence"]["enum"] == [*Evidence]
+    assert used["dispersion_kind"]["enum"] == [*DispersionKind, None]
+    assert definitions["candidate"]["properties"]["evidence"]["enum"] == [*EvidenceCode]
+    scenario = definitions["scenario"]["properties"]
+    assert scenario["failure_regime"]["enum"] == [*FailureRegime]
+    assert scenario["restore_basis"]["enum"] == [*RestoreBasis]
+    assert scenario["interval"]["oneOf"][1]["enum"] == [*IntervalPolicy]
+    assert SCHEMA["properties"]["frontier_axes"]["items"]["enum"] == [*AXES]
+    assert set(definitions["frontier_member"]["required"]) == {"mechanism", *AXES.values()}
