@@ -24,7 +24,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint constraints.txt --editable '.[dev]'
+	  --constraint constraints.txt --editable '.[app,dev]'
 	@touch $@
 
 demo: setup

@@ -6,7 +6,6 @@ Rules look at capabilities, cadence and evidence, never at a mechanism's or arch
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from advisor.characterization import (
 )
 from advisor.checkpoint_interval import daly_interval_s, young_interval_s
 from advisor.completion_time import completion_terms
-from advisor.optimizer import Conditions, evaluate
+from advisor.optimizer import Conditions, evaluate, shortest_within
 from advisor.prediction import (
     NoPredictionError,
     Prediction,
@@ -35,7 +34,7 @@ from advisor.recommendation import (
     UsedValue,
 )
 from advisor.scenario import FailureRegime, Scenario
-from advisor.units import format_bytes, format_duration, format_percent
+from advisor.units import format_bytes, format_duration, format_number, format_percent
 from db.records import Cadence, ClusterEvidence, Mechanism, OperatingPoint, PairStatus, Quantity
 
 Rule = Callable[[ClusterEvidence, Scenario, Mechanism], str | None]
@@ -112,7 +111,7 @@ def _incompatible(
 ) -> str | None:
     pair = evidence.compatibility.get((scenario.architecture, mechanism.mechanism_id))
     if pair is None:
-        return f"no data: its compatibility with {scenario.architecture} is not known"
+        return f"no data: its compatibility with {scenario.architecture.upper()} is not known"
     if pair.status is PairStatus.VIABLE:
         return None
     return f"{pair.status.value}: {pair.reason}"
@@ -128,8 +127,9 @@ def _unwarned(evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanis
         return None
     unannounced = (1.0 - scenario.warning_coverage) * scenario.duration_s / scenario.mtbf_s
     return (
-        f"a coverage of {format_percent(scenario.warning_coverage)} leaves {unannounced:.3g} "
-        "unannounced failures expected in the job, and each would start it from step 0"
+        f"a coverage of {format_percent(scenario.warning_coverage)} leaves "
+        f"{format_number(unannounced)} unannounced failures expected in the job, "
+        "and each would start it from step 0"
     )
 
 
@@ -143,7 +143,8 @@ def _not_seen_to_survive_several(
     compose = "compose it with external election and regrouping"
     if not seen:
         return (
-            f"no run showed {scenario.architecture} with {mechanism.mechanism_id} resuming after "
+            f"no run showed {scenario.architecture.upper()} with {mechanism.mechanism_id.upper()} "
+            "resuming after "
             f"concurrent or cascading failures: {compose}"
         )
     worst_trace, worst = min(seen, key=lambda item: item[1].value or 0.0)
@@ -258,7 +259,8 @@ def _over_overhead_limit(
     words += f" at an interval of {int(found.interval_steps):,} steps exceeds the limit of "
     words += format_percent(limit)
     if limit > 0.0 and prediction.mechanism.cadence is Cadence.PERIODIC:
-        words += f"; {ceil(model.stall_s / (limit * step_s)):,} steps or more would keep it"
+        shortest = int(shortest_within(model.stall_s, np.asarray(step_s), limit))
+        words += f"; {shortest:,} steps or more would keep it"
     return words
 
 
@@ -314,7 +316,7 @@ def _priced(scenario: Scenario, prediction: Prediction) -> Candidate:
         expected_completion_s=expected_s,
         goodput=scenario.duration_s / expected_s,
         terms=Terms(**{name: float(getattr(terms, name)) for name in Terms.__dataclass_fields__}),
-        host_memory_bytes=prediction.host_bytes_per_rank,
+        host_memory_bytes_per_rank=prediction.host_bytes_per_rank,
         native=None,
         rules=rules,
         notes=prediction.notes,
@@ -338,7 +340,7 @@ def _interval_rule(prediction: Prediction, interval: int | None) -> tuple[str, .
         return ()
     return (
         f"interval: overhead ~ 1 / interval, from the measured {measured:,} steps to "
-        f"{interval:,} ({max(interval / measured, measured / interval):.3g} times)",
+        f"{interval:,} ({format_number(max(interval / measured, measured / interval))} times)",
     )
 
 
@@ -365,7 +367,7 @@ def _native(evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism)
         expected_completion_s=None,
         goodput=None,
         terms=None,
-        host_memory_bytes=0,
+        host_memory_bytes_per_rank=0,
         native=NativeDegradation(low, high, slowdown),
         rules=(
             "derived from the architecture's own run without a mechanism: survivors continue"
@@ -392,7 +394,8 @@ def _native_single(
             )
             return latency, latency, slowdown, used
     raise NoPredictionError(
-        f"no data: no run on {evidence.cluster.cluster} showed {scenario.architecture} continuing "
+        f"no data: no run on {evidence.cluster.cluster} showed {scenario.architecture.upper()} "
+        "continuing "
         "after a loss"
     )
 
@@ -417,7 +420,7 @@ def _native_multi(
         ]
     if not seen:
         raise NoPredictionError(
-            f"no data: no run on {evidence.cluster.cluster} showed {scenario.architecture} "
+            f"no data: no run on {evidence.cluster.cluster} showed {scenario.architecture.upper()} "
             "continuing after concurrent or cascading failures"
         )
     times = [recovery for _, recovery in seen]

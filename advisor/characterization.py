@@ -12,6 +12,7 @@ from advisor.transfer import LinearTransfer, fit_transfer
 from advisor.units import format_bytes
 from db.records import (
     Cadence,
+    Calibration,
     ClusterEvidence,
     Evidence,
     EvidencedValue,
@@ -149,26 +150,37 @@ def bandwidth_bytes_per_s(evidence: ClusterEvidence, path: TransferPath) -> floa
     return None
 
 
-def calibrated_duration_s(
-    evidence: ClusterEvidence, path: TransferPath, size_bytes: int
-) -> float | None:
-    """The cluster's measured time to move this size on that path (Table III), or its fit."""
-    measured = [
-        (c.size_bytes, c.value.value)
-        for c in evidence.calibrations
-        if c.path is path
-        and c.quantity == "duration_s"
-        and c.value.evidence is Evidence.MEASURED
-        and c.size_bytes is not None
-        and c.value.value is not None
+def calibrated(evidence: ClusterEvidence, path: TransferPath) -> list[Calibration]:
+    """The cluster's measured durations on a path (Table III), smallest size first."""
+    return sorted(
+        (
+            c
+            for c in evidence.calibrations
+            if c.path is path
+            and c.quantity == "duration_s"
+            and c.value.evidence is Evidence.MEASURED
+            and c.size_bytes is not None
+            and c.value.value is not None
+        ),
+        key=lambda c: c.size_bytes or 0,
+    )
+
+
+def bound_excess(evidence: ClusterEvidence, path: TransferPath) -> tuple[float, float] | None:
+    """How far measured durations lay above the analytical ones on a path: least and most.
+
+    Fractions; None where the cluster has no size with both.
+    """
+    by_size: dict[int | None, dict[Evidence, float]] = {}
+    for c in evidence.calibrations:
+        if c.path is path and c.quantity == "duration_s" and c.value.value is not None:
+            by_size.setdefault(c.size_bytes, {})[c.value.evidence] = c.value.value
+    ratios = [
+        found[Evidence.MEASURED] / found[Evidence.ANALYTICAL] - 1.0
+        for found in by_size.values()
+        if {Evidence.MEASURED, Evidence.ANALYTICAL} <= found.keys()
     ]
-    for size, time in measured:
-        if is_same(size_bytes, size):
-            return time
-    if not measured:
-        return None
-    fit = fit_transfer([size for size, _ in measured], [time for _, time in measured])
-    return fit.duration_s(size_bytes)
+    return (min(ratios), max(ratios)) if ratios else None
 
 
 def save_transfer(evidence: ClusterEvidence, mechanism: str) -> LinearTransfer | None:

@@ -3,7 +3,7 @@
 symbol  name here      unit  meaning
 C       save_s         s     what one save adds to the run (its stall on the critical path)
 M       mtbf_s         s     mean time between failures
-D       per_failure_s  s     cost of a failure that does not depend on the interval:
+D       fixed_per_failure_s  s  cost of a failure that does not depend on the interval:
                              T_det + T_restore + T_PG + T_init
 """
 
@@ -30,10 +30,10 @@ def daly_interval_s(save_s: float, mtbf_s: float) -> float:
     return young_interval_s(save_s, mtbf_s) * (1.0 + sqrt(ratio) / 3.0 + ratio / 9.0) - save_s
 
 
-def equation_5_interval_s(save_s: Real, mtbf_s: Real, per_failure_s: Real) -> Real:
+def equation_5_interval_s(save_s: Real, mtbf_s: Real, fixed_per_failure_s: Real) -> Real:
     """sqrt(2 C (M + D)): where Eq. (5) is least.
 
     With x = I t_step, Eq. (5) is T0 (1 + C/x) (1 + (D + x/2) / M). Its derivative by x vanishes
     where x^2 = 2 C (M + D), and it is convex. Young's formula is the case D = 0.
     """
-    return np.sqrt(2.0 * save_s * (mtbf_s + per_failure_s))
+    return np.sqrt(2.0 * save_s * (mtbf_s + fixed_per_failure_s))

@@ -76,6 +76,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
         cli.main(args=arguments, prog_name="advisor", standalone_mode=False)
     except click.exceptions.Exit as stop:
         return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+        return 0
     except click.Abort:
         return _fail("interrupted", 130)
     except click.ClickException as error:

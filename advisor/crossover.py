@@ -36,10 +36,13 @@ class HeldCost:
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """`mtbf_s` None: they never cross. `a_wins_below`: at MTBFs below it (without one: always)."""
+    """`mtbf_s` None: they never cross. `a_wins_below`: at MTBFs below it (without one: always).
+
+    `a_wins_below` None: there is no MTBF at which both are within the limits.
+    """
 
     mtbf_s: float | None
-    a_wins_below: bool
+    a_wins_below: bool | None
 
 
 def held_crossing(a: HeldCost, b: HeldCost) -> Crossing:
@@ -74,7 +77,7 @@ def reoptimised_crossing(
     gap = _gap(a, b, conditions, grid)
     known = np.isfinite(gap)
     if not known.any():
-        return Crossing(None, False)
+        return Crossing(None, None)
     changes = np.flatnonzero(known[:-1] & known[1:] & (np.sign(gap[:-1]) * np.sign(gap[1:]) < 0))
     if not len(changes):
         return Crossing(None, bool(np.nanmedian(gap[known]) < 0.0))

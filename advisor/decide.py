@@ -5,8 +5,15 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from advisor.candidates import Consideration, conditions_of, consider
+from advisor.characterization import bound_excess
 from advisor.completion_time import FIRST_ORDER_LIMIT
-from advisor.crossover import HeldCost, held_crossing, reoptimised_crossing, shortcut_mtbf_s
+from advisor.crossover import (
+    Crossing,
+    HeldCost,
+    held_crossing,
+    reoptimised_crossing,
+    shortcut_mtbf_s,
+)
 from advisor.errors import UserError
 from advisor.pareto import NO_DOMINATOR, dominators, pareto_front
 from advisor.recommendation import (
@@ -14,9 +21,9 @@ from advisor.recommendation import (
     Crossover,
     Dominated,
     Frontier,
-    Provenance,
     Recommendation,
     SourceNote,
+    Versions,
 )
 from advisor.scenario import IntervalPolicy, RestoreBasis, Scenario
 from advisor.units import format_duration, format_percent
@@ -26,7 +33,7 @@ AXES = {
     "overhead": "overhead",
     "restore": "restore_s",
     "lost-work": "lost_s",
-    "host-memory": "host_memory_bytes",
+    "host-memory": "host_memory_bytes_per_rank",
     "expected-time": "expected_completion_s",
 }
 """Axis name at the edge -> field of a candidate."""
@@ -36,7 +43,7 @@ DEFAULT_AXES = ("overhead", "restore")
 def decide(
     evidence: ClusterEvidence,
     scenario: Scenario,
-    provenance: Provenance,
+    versions: Versions,
     axes: Sequence[str] = DEFAULT_AXES,
 ) -> Recommendation:
     """The whole answer for one scenario. Raises UserError for an unknown axis."""
@@ -55,9 +62,9 @@ def decide(
         excluded=considered.excluded,
         frontier=frontier_of(candidates, axes),
         crossovers=tuple(_crossovers(scenario, selected, candidates[1:])),
-        warnings=tuple(_warnings(scenario, considered)),
+        warnings=tuple(_warnings(evidence, scenario, considered)),
         sources=tuple(_sources(evidence, candidates)),
-        provenance=provenance,
+        versions=versions,
     )
 
 
@@ -102,8 +109,14 @@ def crossover_of(scenario: Scenario, a: Candidate, b: Candidate) -> Crossover:
         b=b.mechanism,
         mtbf_s=crossing.mtbf_s,
         shortcut_mtbf_s=shortcut_mtbf_s(held_a, held_b),
-        faster_below=a.mechanism if crossing.a_wins_below else b.mechanism,
+        faster_below=_winner(crossing, a, b),
     )
+
+
+def _winner(crossing: Crossing, a: Candidate, b: Candidate) -> str | None:
+    if crossing.a_wins_below is None:
+        return None
+    return a.mechanism if crossing.a_wins_below else b.mechanism
 
 
 def _require_axes(axes: Sequence[str]) -> None:
@@ -148,20 +161,22 @@ def _crossovers(
             yield crossover_of(scenario, selected, other)
 
 
-def _warnings(scenario: Scenario, considered: Consideration) -> Iterable[str]:
+def _warnings(
+    evidence: ClusterEvidence, scenario: Scenario, considered: Consideration
+) -> Iterable[str]:
     selected = considered.candidates[0] if considered.candidates else None
     if selected is None:
         yield "no mechanism satisfies every rule and limit: see the exclusions for what would"
         return
-    yield from (f"{selected.mechanism}: {note}" for note in selected.notes)
+    yield from (f"{selected.mechanism.upper()}: {note}" for note in selected.notes)
     if selected.native is not None:
         yield (
-            f"{scenario.architecture} goes on by itself after a loss: this lies outside Eq. (5), "
-            "so no expected time is given"
+            f"{scenario.architecture.upper()} goes on by itself after a loss: this lies outside "
+            "Eq. (5), so no expected time is given"
         )
         return
     yield from _first_order_warning(scenario, selected)
-    yield from _bound_warning(scenario, selected)
+    yield from _bound_warning(evidence, scenario, selected)
     if "detection_s" in scenario.assumed and scenario.detection_s >= 60.0:
         yield (
             f"detection takes {format_duration(scenario.detection_s)} because it follows the "
@@ -175,22 +190,29 @@ def _first_order_warning(scenario: Scenario, selected: Candidate) -> Iterable[st
     if share > FIRST_ORDER_LIMIT:
         yield (
             f"a failure costs {format_percent(share)} of the MTBF: Eq. (5) neglects failures "
-            f"during recovery and is good to about 1 % only up to {FIRST_ORDER_LIMIT:.0%}"
+            f"during recovery, which is good to about 1 % up to {FIRST_ORDER_LIMIT:.0%}"
         )
 
 
-def _bound_warning(scenario: Scenario, selected: Candidate) -> Iterable[str]:
-    if scenario.restore_basis is RestoreBasis.CALIBRATED:
-        return
-    analytical = any(
+def _bound_warning(
+    evidence: ClusterEvidence, scenario: Scenario, selected: Candidate
+) -> Iterable[str]:
+    """Says that an analytical restore is a lower bound, and how low it was where that is known."""
+    if scenario.restore_basis is RestoreBasis.CALIBRATED or not any(
         u.quantity == Quantity.RESTORE.value and u.evidence != Evidence.MEASURED.value
         for u in selected.used
-    )
-    if analytical:
-        yield (
-            f"the restore of {selected.mechanism} rests on an analytical lower bound; measured "
-            "restores were 20 % to 120 % longer (Table III): --restore-basis calibrated uses those"
+    ):
+        return
+    words = f"the restore of {selected.mechanism.upper()} rests on an analytical lower bound"
+    path = evidence.mechanisms[selected.mechanism].restore_path
+    excess = bound_excess(evidence, path)
+    if excess is not None:
+        words += (
+            f"; calibration measured {format_percent(round(excess[0], 3))} to "
+            f"{format_percent(round(excess[1], 3))} more on that path: "
+            "--restore-basis calibrated uses it"
         )
+    yield words
 
 
 def _sources(evidence: ClusterEvidence, candidates: Sequence[Candidate]) -> Iterable[SourceNote]:

@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 
 from advisor.decide import decide
 from advisor.defaults import DEFAULT_CLUSTER, resolve
-from advisor.recommendation import Provenance, Recommendation
+from advisor.recommendation import Recommendation, Versions
 from advisor.scenario import Scenario, ScenarioInput
 from advisor.version import advisor_version
 from db.queries import cluster_evidence, evidence_version
@@ -55,12 +55,12 @@ def ask(engine: Engine, inputs: ScenarioInput) -> Question:
 
 def answer(question: Question, axes: tuple[str, ...] = ("overhead", "restore")) -> Recommendation:
     """The recommendation, with the versions of what it was computed by and from."""
-    provenance = Provenance(
+    versions = Versions(
         advisor_version=advisor_version(),
         schema_revision=HEAD,
         data_version=evidence_version(question.evidence),
     )
-    return decide(question.evidence, question.scenario, provenance, axes)
+    return decide(question.evidence, question.scenario, versions, axes)
 
 
 def load_evidence(engine: Engine, cluster: str | None) -> ClusterEvidence:

@@ -104,11 +104,11 @@ def interval_bounds(
     """Shortest and longest interval in steps: overhead limit, the model's own bound, the job."""
     step_s = np.asarray(conditions.step_time_s)
     high = np.maximum(np.floor(conditions.duration_s / step_s), 1.0)
-    low = np.maximum(_shortest_within(model.stall_s, step_s, conditions.max_overhead), 1.0)
+    low = np.maximum(shortest_within(model.stall_s, step_s, conditions.max_overhead), 1.0)
     return np.minimum(np.maximum(low, float(model.min_interval_steps)), high), high
 
 
-def _shortest_within(
+def shortest_within(
     stall_s: float, step_s: NDArray[np.float64], max_overhead: Real
 ) -> NDArray[np.float64]:
     """The least whole I with stall / (I step) <= max_overhead, as that expression rounds."""

@@ -12,14 +12,14 @@ Rules
   interval       O ~ 1 / I (applied by the optimizer, see candidates.py)
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
 from advisor.characterization import (
     alike,
     bandwidth_bytes_per_s,
-    calibrated_duration_s,
+    calibrated,
     failed_points,
     is_same,
     nearest_point,
@@ -31,10 +31,13 @@ from advisor.characterization import (
 from advisor.optimizer import CostModel
 from advisor.recommendation import UsedValue
 from advisor.scenario import IntervalPolicy, RestoreBasis, Scenario
-from advisor.units import format_bytes, format_bytes_per_s, format_duration
+from advisor.transfer import fit_transfer
+from advisor.units import format_bytes, format_bytes_per_s, format_duration, format_number
 from db.records import (
     Cadence,
+    Calibration,
     ClusterEvidence,
+    EvidencedValue,
     Mechanism,
     OperatingPoint,
     Quantity,
@@ -48,6 +51,7 @@ MAX_STORAGE_RATE_RATIO = 20.0
 MAX_INTERVAL_SHORTENING = 10.0
 """An interval may be this many times shorter than the measured one; a longer one always may:
 the cost of a save stays, and its share, with any error in it, shrinks."""
+_NEEDED = {Quantity.OVERHEAD: "overhead and restore", Quantity.SAVE: "save and restore"}
 _ROUNDING = 1e-9
 """Steps that the rounding of a quotient may add without meaning one more."""
 
@@ -100,9 +104,12 @@ def predict(evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism)
 
 
 def used_value(point: OperatingPoint, quantity: Quantity) -> UsedValue:
-    found = point.values[quantity]
+    return _used(point.point_id, quantity, point.values[quantity])
+
+
+def _used(origin: str, quantity: Quantity, found: EvidencedValue) -> UsedValue:
     return UsedValue(
-        point_id=point.point_id,
+        point_id=origin,
         quantity=quantity.value,
         value=found.value,
         evidence=found.evidence.value,
@@ -199,7 +206,8 @@ def _predict_never(
     evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism
 ) -> Prediction:
     raise NoPredictionError(
-        f"{scenario.architecture} halts when a worker is lost, and {mechanism.mechanism_id} "
+        f"{scenario.architecture.upper()} halts when a worker is lost, and "
+        f"{mechanism.mechanism_id.upper()} "
         "preserves no state: nothing bounds the lost work"
     )
 
@@ -261,16 +269,22 @@ def _reference(
     _refuse_if_failed_nearer(evidence, scenario, mechanism, (*own, *like), point)
     if point is None:
         raise NoPredictionError(
-            f"no data: cluster {evidence.cluster.cluster} has no measurement of "
-            f"{mechanism.mechanism_id} on {scenario.architecture}"
-            + (f" or on {', '.join(like)}, which move state alike" if like else "")
+            f"no data: {evidence.cluster.cluster} has no {_NEEDED[needed]} of "
+            f"{mechanism.mechanism_id.upper()} on {scenario.architecture.upper()}"
+            + (f" or on {', '.join(like).upper()}, which move state alike" if like else "")
         )
     if point.architecture != scenario.architecture:
         trail.rules.append(
-            f"measured on {point.architecture}, which has the same capabilities, "
-            f"not on {scenario.architecture}: stall per save and restore carried over"
+            f"measured on {point.architecture.upper()}, which has the same capabilities, "
+            f"not on {scenario.architecture.upper()}: stall per save and restore carried over"
         )
     return point
+
+
+def _too_far(what: str, distance: float, nearest: str, limit: float) -> NoPredictionError:
+    return NoPredictionError(
+        f"no data: {what} is {format_number(distance)} times from {nearest}; the limit is {limit:g}"
+    )
 
 
 def _has_restore(point: OperatingPoint) -> bool:
@@ -290,8 +304,8 @@ def _refuse_if_failed_nearer(
     for failed in failed_points(evidence, architectures, mechanism.mechanism_id):
         if ratio_distance(size, failed.state_bytes) <= success:
             raise NoPredictionError(
-                f"{mechanism.mechanism_id} ended in {failed.outcome.value} on "
-                f"{failed.architecture} at {format_bytes(failed.state_bytes)} a rank, "
+                f"{mechanism.mechanism_id.upper()} ended in {failed.outcome.value} on "
+                f"{failed.architecture.upper()} at {format_bytes(failed.state_bytes)} a rank, "
                 f"the nearest size that was tried ({failed.note or failed.point_id})"
             )
 
@@ -309,14 +323,16 @@ def _stall_step_s(scenario: Scenario, own_step_s: float | None, trail: _Trail) -
         return scenario.step_time_s
     distance = ratio_distance(scenario.step_time_s, own_step_s)
     if distance > MAX_STEP_TIME_RATIO:
-        raise NoPredictionError(
-            f"no data: a step of {format_duration(scenario.step_time_s)} is {distance:.3g} times "
-            f"from the measured {format_duration(own_step_s)}; the limit is "
-            f"{MAX_STEP_TIME_RATIO:g}"
+        raise _too_far(
+            f"a step of {format_duration(scenario.step_time_s)}",
+            distance,
+            f"the measured {format_duration(own_step_s)}",
+            MAX_STEP_TIME_RATIO,
         )
+    direction = "longer" if scenario.step_time_s > own_step_s else "shorter"
     trail.rules.append(
-        f"overhead = stall per save / (interval x step time): your step is {distance:.3g} times "
-        f"{'longer' if scenario.step_time_s > own_step_s else 'shorter'} than the measured "
+        "overhead = stall per save / (interval x step time): your step is "
+        f"{format_number(distance)} times {direction} than the measured "
         f"{format_duration(own_step_s)}"
     )
     return own_step_s
@@ -337,15 +353,17 @@ def _size_scale(
     distance = ratio_distance(size, measured)
     inside = transfer is not None and transfer.min_bytes <= size <= transfer.max_bytes
     if distance > MAX_SIZE_RATIO and not inside:
-        raise NoPredictionError(
-            f"no data: a state of {format_bytes(size)} a rank is {distance:.3g} times from the "
-            f"nearest measurement of {mechanism.mechanism_id} ({format_bytes(measured)} on "
-            f"{point.architecture}); the limit is {MAX_SIZE_RATIO:g}"
+        raise _too_far(
+            f"a state of {format_bytes(size)} a rank",
+            distance,
+            f"the nearest measurement of {mechanism.mechanism_id.upper()} "
+            f"({format_bytes(measured)} on {point.architecture.upper()})",
+            MAX_SIZE_RATIO,
         )
     words = transfer.in_words() if transfer else "in proportion to the size"
     trail.rules.append(
-        f"state size: {format_bytes(size)} is {distance:.3g} times from the nearest measurement "
-        f"({format_bytes(measured)}); save time = {words}"
+        f"state size: {format_bytes(size)} is {format_number(distance)} times from the nearest "
+        f"measurement ({format_bytes(measured)}); save time = {words}"
     )
     return transfer.scale(size, measured) if transfer else size / measured
 
@@ -361,10 +379,11 @@ def _storage_scale(
     distance = ratio_distance(stated, measured)
     name = path.value.replace("_", " ")
     if distance > MAX_STORAGE_RATE_RATIO:
-        raise NoPredictionError(
-            f"no data: a {name} rate of {format_bytes_per_s(stated)} is {distance:.3g} times from "
-            f"the measured {format_bytes_per_s(measured)}; the limit is "
-            f"{MAX_STORAGE_RATE_RATIO:g}"
+        raise _too_far(
+            f"a {name} rate of {format_bytes_per_s(stated)}",
+            distance,
+            f"the measured {format_bytes_per_s(measured)}",
+            MAX_STORAGE_RATE_RATIO,
         )
     trail.rules.append(
         f"{name}: {format_bytes_per_s(stated)} instead of the measured "
@@ -389,14 +408,28 @@ def _restore_s(
 ) -> float:
     """Time to bring the state back (s), without a save made at the failure."""
     storage = _storage_scale(evidence, scenario, mechanism.restore_path, trail)
-    published_s = trail.use(point, Quantity.RESTORE)
     if scenario.restore_basis is RestoreBasis.CALIBRATED:
-        calibrated_s = calibrated_duration_s(evidence, mechanism.restore_path, scenario.state_bytes)
-        if calibrated_s is not None:
-            return calibrated_s * storage
+        found = calibrated(evidence, mechanism.restore_path)
+        if found:
+            return storage * _calibrated_s(found, scenario.state_bytes, trail)
+    published_s = trail.use(point, Quantity.RESTORE)
     if is_same(scenario.state_bytes, point.state_bytes):
         return published_s * storage
     return published_s * storage * scenario.state_bytes / point.state_bytes
+
+
+def _calibrated_s(found: Sequence[Calibration], state_bytes: int, trail: _Trail) -> float:
+    """The measured time for this size, or a transfer fitted over the measured sizes (s)."""
+    for each in found:
+        if each.size_bytes and each.value.value and is_same(state_bytes, each.size_bytes):
+            trail.used.append(_used(each.calibration_id, Quantity.RESTORE, each.value))
+            return each.value.value
+    transfer = fit_transfer(
+        [float(c.size_bytes or 0) for c in found], [c.value.value or 0.0 for c in found]
+    )
+    trail.used += [_used(c.calibration_id, Quantity.RESTORE, c.value) for c in found]
+    trail.rules.append(f"restore = {transfer.in_words()}")
+    return transfer.duration_s(state_bytes)
 
 
 def _min_interval(
@@ -421,6 +454,11 @@ def _interval(scenario: Scenario, measured: int, shortest: int) -> int | None:
             f"no data: an interval of {wanted} steps is shorter than {shortest} steps, the "
             f"shortest that the measurement at {measured} steps supports"
         )
+    whole_job = int(scenario.duration_s / scenario.step_time_s)
+    if wanted > whole_job:
+        raise NoPredictionError(
+            f"an interval of {wanted:,} steps is longer than the whole job of {whole_job:,} steps"
+        )
     return wanted
 
 
@@ -436,7 +474,9 @@ def _recovery_not_observed(
     )
     reason = f"its recovery was not observed on {evidence.cluster.cluster}"
     if bound is None:
-        return NoPredictionError(f"{reason}, nor has it a bound on {scenario.architecture}")
+        return NoPredictionError(
+            f"{reason}, nor is a bound known for {scenario.architecture.upper()}"
+        )
     restore_s = value_of(bound, Quantity.EFFECTIVE_RESTORE) or 0.0
     return NoPredictionError(
         f"{reason}: {format_duration(restore_s)} is an analytical lower bound "

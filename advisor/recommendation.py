@@ -48,7 +48,10 @@ class NativeDegradation:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Eq. (5), in seconds over the whole job; they add up to the expected completion time."""
+    """Eq. (5), in seconds over the whole job; they add up to the expected completion time.
+
+    `failures` is their expected number, not part of the sum.
+    """
 
     base_s: float
     overhead_s: float
@@ -79,7 +82,7 @@ class Candidate:
     expected_completion_s: float | None
     goodput: float | None
     terms: Terms | None
-    host_memory_bytes: int
+    host_memory_bytes_per_rank: int
     native: NativeDegradation | None
     rules: tuple[str, ...]
     """Every step from the measurement to this figure, in words; empty when measured as is."""
@@ -140,7 +143,7 @@ class SourceNote:
 
 
 @dataclass(frozen=True, slots=True)
-class Provenance:
+class Versions:
     """What the answer was computed by and from."""
 
     advisor_version: str
@@ -163,7 +166,7 @@ class Recommendation:
     crossovers: tuple[Crossover, ...]
     warnings: tuple[str, ...]
     sources: tuple[SourceNote, ...]
-    provenance: Provenance
+    versions: Versions
 
     def is_selected(self, candidate: Candidate) -> bool:
         return self.selected is not None and candidate.mechanism == self.selected.mechanism

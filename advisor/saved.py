@@ -25,8 +25,8 @@ def save(engine: Engine, recommendation: Recommendation) -> str:
         inputs=scenario_document(recommendation.scenario),
         result=to_document(recommendation),
         points=points,
-        advisor_version=recommendation.provenance.advisor_version,
-        data_version=recommendation.provenance.data_version,
+        advisor_version=recommendation.versions.advisor_version,
+        data_version=recommendation.versions.data_version,
     )
 
 

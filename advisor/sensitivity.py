@@ -74,6 +74,12 @@ class TornadoBar:
     low: TornadoEnd
     high: TornadoEnd
 
+    @property
+    def matters(self) -> bool:
+        """Whether both ends have an answer, and a different one."""
+        low, high = self.low.slowdown, self.high.slowdown
+        return low is not None and high is not None and abs(high - low) > 1e-6
+
 
 def mtbf_curves(
     evidence: ClusterEvidence, scenario: Scenario, mtbf_s: NDArray[np.float64]

@@ -125,12 +125,17 @@ def format_percent(fraction: float) -> str:
     return f"{percent:.{decimals}f}".rstrip("0").rstrip(".") + " %"
 
 
+def format_number(value: float) -> str:
+    """Three significant digits, or a whole number with thousands separators: `0.25`, `18,000`."""
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
+
+
 def _format_seconds(seconds: float) -> str:
     if seconds == 0:
         return "0 s"
-    if seconds < 1e-3:
+    if seconds < 0.9995e-3:
         return f"{seconds * 1e6:.3g} µs"
-    if seconds < 1:
+    if seconds < 0.99995:
         return f"{seconds * 1e3:.4g} ms"
     return f"{seconds:.3g} s"
 

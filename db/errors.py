@@ -2,6 +2,7 @@
 
 DatabaseError                 exit code 2
 ├── NotADatabaseError         the URL or file is no database of ours
+│   └── EmptyDatabaseError    no table at all: it still has to be made ours
 ├── UnreachableError          no server, no folder, no permission
 ├── SchemaMismatchError       the schema is older or newer than the code
 ├── NetworkFilesystemError    SQLite on a file system whose locks cannot be trusted
@@ -19,6 +20,10 @@ class DatabaseError(Exception):
 
 class NotADatabaseError(DatabaseError):
     """The URL is malformed, or the file is not a database of ours."""
+
+
+class EmptyDatabaseError(NotADatabaseError):
+    """The database holds no table at all: it still has to be made ours."""
 
 
 class UnreachableError(DatabaseError):

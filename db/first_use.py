@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from db.errors import UnreachableError
-from db.schema import EmptyDatabaseError, check_schema
+from db.errors import EmptyDatabaseError, UnreachableError
+from db.schema import check_schema
 from db.session import open_engine, refuse_network_filesystem, shown, sqlite_path
 
 _ABANDONED_AFTER_S = 600.0

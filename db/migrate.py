@@ -184,7 +184,10 @@ def check(url: str) -> CheckReport:
 
 
 def _structure(connection: Connection) -> Iterator[str]:
-    options = {"target_metadata": Base.metadata, "compare_type": True}
+    options = {
+        "target_metadata": Base.metadata,
+        "compare_type": True,
+    }
     context = MigrationContext.configure(connection, opts=options)
     for difference in compare_metadata(context, Base.metadata):
         yield f"schema differs: {difference}"

@@ -55,7 +55,6 @@ FROM operating_points p
 JOIN workloads k ON k.workload = p.workload
 LEFT JOIN operating_point_values v ON v.point_id = p.point_id
 WHERE p.cluster = :cluster
-ORDER BY p.point_id, v.quantity
 """
 
 _SUMMARY = """
@@ -91,7 +90,7 @@ def _table(connection: Connection, table: str, key: str) -> list[RowMapping]:
 
 def cluster_names(connection: Connection) -> tuple[str, ...]:
     """Every cluster that the database holds, sorted."""
-    return tuple(row["cluster"] for row in _table(connection, "clusters", "cluster"))
+    return tuple(sorted(row["cluster"] for row in _table(connection, "clusters", "cluster")))
 
 
 def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
@@ -190,11 +189,13 @@ def _points(connection: Connection, cluster: str) -> tuple[OperatingPoint, ...]:
     points: dict[str, list[RowMapping]] = {}
     for row in _rows(connection, _POINTS, cluster=cluster):
         points.setdefault(row["point_id"], []).append(row)
-    return tuple(_point(rows) for rows in points.values())
+    # Sorted here, because a PostgreSQL database sorts text by its own locale.
+    return tuple(_point(rows) for _, rows in sorted(points.items()))
 
 
 def _point(rows: list[RowMapping]) -> OperatingPoint:
-    values = {Quantity(row["quantity"]): _value(row) for row in rows if row["quantity"]}
+    present = sorted((row for row in rows if row["quantity"]), key=lambda row: row["quantity"])
+    values = {Quantity(row["quantity"]): _value(row) for row in present}
     return OperatingPoint(
         **{name: rows[0][name] for name in _POINT_FIELDS},
         outcome=PointOutcome(rows[0]["outcome"]),
@@ -221,7 +222,8 @@ def _value(row: RowMapping) -> EvidencedValue:
 
 
 def _calibrations(connection: Connection, cluster: str) -> tuple[Calibration, ...]:
-    statement = "SELECT * FROM calibrations WHERE cluster = :cluster ORDER BY calibration_id"
+    statement = "SELECT * FROM calibrations WHERE cluster = :cluster"
+    rows = _rows(connection, statement, cluster=cluster)
     return tuple(
         Calibration(
             calibration_id=row["calibration_id"],
@@ -231,7 +233,7 @@ def _calibrations(connection: Connection, cluster: str) -> tuple[Calibration, ..
             size_bytes=row["size_bytes"],
             value=_value(row),
         )
-        for row in _rows(connection, statement, cluster=cluster)
+        for row in sorted(rows, key=lambda row: row["calibration_id"])
     )
 
 

@@ -1,9 +1,11 @@
 """Which schema this code needs, and whether a database has it."""
 
+import re
+
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from db.errors import NotADatabaseError, SchemaMismatchError
+from db.errors import EmptyDatabaseError, NotADatabaseError, SchemaMismatchError
 from db.session import engine_name, reading
 
 HEAD = "0001"
@@ -11,10 +13,6 @@ REVISIONS = ("0001",)
 """Every revision that this code knows, oldest first; a test holds it equal to migrations/."""
 
 VERSION_TABLE = "alembic_version"
-
-
-class EmptyDatabaseError(NotADatabaseError):
-    """The database holds no table at all: it still has to be made ours."""
 
 
 def check_schema(engine: Engine) -> None:
@@ -32,6 +30,11 @@ def check_schema(engine: Engine) -> None:
         raise SchemaMismatchError(
             f"{name} has the older schema {revision}, this program needs {HEAD}: "
             f"run `advisor db upgrade --db {name}`"
+        )
+    if not re.fullmatch(r"\d{4}", revision):
+        raise NotADatabaseError(
+            f"{name} is another program's database: its schema is {revision!r}, not a number "
+            f"such as {HEAD}; choose another with --db"
         )
     raise SchemaMismatchError(
         f"{name} has schema {revision}, which is newer than this program's {HEAD}: "

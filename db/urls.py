@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import unquote
 
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
@@ -37,7 +38,10 @@ def parse(text: str) -> URL:
         return _sqlite(text)
     scheme, _, rest = text.partition("://")
     if scheme == "sqlite":
-        return _sqlite(rest.removeprefix("/"))
+        if "?" in rest:
+            raise NotADatabaseError(f"a SQLite URL takes no options: {shown(text)}; use {_VALID}")
+        # Percent-encoded, as SQLAlchemy writes it; a bare path is taken as it stands.
+        return _sqlite(unquote(rest.removeprefix("/")))
     if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
         return _postgresql(f"postgresql+psycopg://{rest}")
     raise NotADatabaseError(f"unknown kind of database {scheme!r}: use {_VALID}")
@@ -63,11 +67,13 @@ def _postgresql(text: str) -> URL:
 
 def shown(url: str) -> str:
     """The URL as it may be printed: passwords replaced, the driver's name left out."""
-    masked = re.sub(r"://([^/@]*?):[^/]*@", r"://\1:***@", url)
+    # Up to the last @, because a password may hold any character: better to mask too much.
+    masked = re.sub(r"://([^:@/]*):.*@", r"://\1:***@", url)
     for secret in _SECRETS:
         masked = re.sub(rf"([?&]{secret}=)[^&]*", r"\1***", masked)
-    masked = masked.replace("postgresql+psycopg://", "postgresql://")
-    return masked.removeprefix("sqlite:///")
+    if masked.startswith("sqlite:///"):
+        return unquote(masked.removeprefix("sqlite:///"))
+    return masked.replace("postgresql+psycopg://", "postgresql://")
 
 
 def sqlite_path(url: str) -> Path | None:

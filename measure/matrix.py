@@ -57,8 +57,8 @@ def _reason(
     architecture: ArchitectureEntry, mechanism: MechanismEntry, requirement: Requirement
 ) -> str:
     return (
-        f"{mechanism.mechanism} needs {requirement.because}; "
-        f"{architecture.architecture} has no {requirement.capability.value}"
+        f"{mechanism.mechanism.upper()} needs {requirement.because}; "
+        f"{architecture.architecture.upper()} has no {requirement.capability.value}"
     )
 
 

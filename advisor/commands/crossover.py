@@ -60,6 +60,11 @@ def _row(
         if name not in found:
             reason = next(e.reason for e in considered.excluded if e.mechanism == name)
             raise UserError(f"{name} cannot be compared: {reason}")
+        if found[name].native is not None:
+            raise UserError(
+                f"{name} cannot be compared: {scenario.architecture} goes on by itself after a "
+                "loss, which is outside Eq. (5)"
+            )
     first, second = found[pair[0]], found[pair[1]]
     return _document(basis, first, second, crossover_of(scenario, first, second))
 
@@ -101,11 +106,12 @@ def _print(scenario: Scenario, pair: tuple[str, str], rows: list[dict[str, Any]]
         return
     a, b = (name.upper() for name in pair)
     echo(
-        f"{a} and {b} on {scenario.architecture} of {scenario.cluster}, "
+        f"{a} and {b} on {scenario.architecture.upper()} of {scenario.cluster}, "
         f"{format_bytes(scenario.state_bytes)} a rank, "
         f"detection {format_duration(scenario.detection_s)}, "
-        f"regrouping {format_duration(scenario.regroup_s)}\n"
+        f"regrouping {format_duration(scenario.regroup_s)}"
     )
+    echo("")
     echo_table(
         ("restores", f"overhead {a}", b, f"restore {a}", b, f"lost {a}", b, "shortcut", "Eq. (5)"),
         [_cells(row) for row in rows],
@@ -134,6 +140,8 @@ def _mtbf(value_s: float | None) -> str:
 
 
 def _verdict(row: dict[str, Any]) -> str:
+    if row["faster_below"] is None:
+        return "there is no MTBF at which both keep the limits"
     winner = row["faster_below"].upper()
     if row["mtbf_s"] is None:
         return f"by Eq. (5) they never cross, {winner} is faster at every MTBF"

@@ -22,7 +22,7 @@ def canvas() -> Canvas:
     """What stdout can show."""
     terminal = sys.stdout.isatty()
     width = shutil.get_terminal_size().columns if terminal else _PIPE_WIDTH
-    return Canvas(width=max(width, 60), color=terminal and "NO_COLOR" not in os.environ)
+    return Canvas(width=max(width, 60), color=terminal and not os.environ.get("NO_COLOR"))
 
 
 def echo(text: str) -> None:

@@ -73,9 +73,10 @@ def _print(found: Recommendation, fmt: str) -> None:
         echo_csv(header, (tuple(row.values()) for row in rows))
         return
     echo(
-        f"{found.scenario.architecture} on {found.scenario.cluster}, "
-        f"{format_bytes(found.scenario.state_bytes)} a rank: frontier over {' and '.join(axes)}\n"
+        f"{found.scenario.architecture.upper()} on {found.scenario.cluster}, "
+        f"{format_bytes(found.scenario.state_bytes)} a rank: frontier over {' and '.join(axes)}"
     )
+    echo("")
     echo_table(
         ("mechanism", "interval", *axes, "ev.", ""),
         [_cells(c, row, axes) for c, row in zip(found.candidates, rows, strict=True)],
@@ -98,7 +99,7 @@ def _row(found: Recommendation, candidate: Candidate) -> dict[str, Any]:
 
 
 def _cells(candidate: Candidate, row: dict[str, Any], axes: tuple[str, ...]) -> tuple[str, ...]:
-    interval = "" if candidate.interval_steps is None else steps(candidate.interval_steps)
+    interval = "–" if candidate.interval_steps is None else steps(candidate.interval_steps)
     verdict = "on the frontier" if row["on_frontier"] else "not comparable: a value is missing"
     if row["dominated_by"]:
         verdict = f"dominated by {row['dominated_by'].upper()}"
@@ -116,4 +117,4 @@ def _human(field: str, value: float | None) -> str:
         return "–"
     if field.endswith("_s"):
         return format_duration(value)
-    return format_bytes(value) if field.endswith("_bytes") else format_percent(value)
+    return format_bytes(value) if "_bytes" in field else format_percent(value)

@@ -13,7 +13,9 @@ from advisor.reports import FORMATS, render
 @click.command(name="recommend")
 @input_options()
 @format_option(FORMATS, "table")
-@click.option("--save", is_flag=True, help="Keep the answer in the database; prints its number.")
+@click.option(
+    "--save", is_flag=True, help="Keep the answer in the database; its id goes to stderr."
+)
 @database_option
 def command(fmt: str, save: bool, db_url: str | None, **options: Any) -> None:
     """Which mechanism, at which checkpoint interval, finishes the job soonest.

@@ -17,7 +17,7 @@ COLUMNS = (
     "lost_s",
     "expected_completion_s",
     "goodput_fraction",
-    "host_memory_bytes",
+    "host_memory_bytes_per_rank",
     "reason",
 )
 
@@ -46,7 +46,7 @@ def _candidate(candidate: Candidate, status: str) -> tuple[object, ...]:
         candidate.lost_s,
         candidate.expected_completion_s,
         candidate.goodput,
-        candidate.host_memory_bytes,
+        candidate.host_memory_bytes_per_rank,
         "; ".join(candidate.rules),
     )
 

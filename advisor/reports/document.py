@@ -54,7 +54,7 @@ def to_document(recommendation: Recommendation) -> dict[str, Any]:
         "crossovers": [asdict(c) for c in r.crossovers],
         "warnings": list(r.warnings),
         "sources": [asdict(s) for s in r.sources],
-        "provenance": asdict(r.provenance),
+        "versions": asdict(r.versions),
     }
 
 
@@ -91,7 +91,7 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
 
 
 def _frontier_member(candidate: Mapping[str, Any]) -> dict[str, Any]:
-    names = ("mechanism", "overhead", "restore_s", "lost_s", "host_memory_bytes")
+    names = ("mechanism", "overhead", "restore_s", "lost_s", "host_memory_bytes_per_rank")
     return {name: candidate[name] for name in (*names, "expected_completion_s")}
 
 
@@ -111,7 +111,7 @@ def _nested(document: Mapping[str, Any]) -> dict[str, Any]:
         "not_comparable": document["not_comparable"],
     }
     same = ("selected", "runner_up", "candidates", "excluded", "crossovers", "warnings")
-    return {name: document[name] for name in (*same, "sources", "provenance")} | {
+    return {name: document[name] for name in (*same, "sources", "versions")} | {
         "scenario": {**document["scenario"], "assumed": document["assumed"]},
         "margin_s": margin["time_s"],
         "margin_fraction": margin["fraction"],

@@ -37,7 +37,7 @@ def _lines(recommendation: Recommendation) -> Iterator[str]:
         rows = words.term_cells(recommendation.selected)
         yield from _section("Expected time, term by term", _table(("term", "time"), rows))
     yield from _list("Why these figures", words.rule_lines(recommendation))
-    yield from _list("Measured figures behind them", words.evidence_lines(recommendation))
+    yield from _list("Evidence", words.evidence_lines(recommendation))
     yield from _list("Time between checkpoints", words.interval_lines(recommendation))
     yield from _list("Not offered", map(words.excluded_line, recommendation.excluded))
     yield from _list("Frontier", words.frontier_lines(recommendation))
@@ -46,10 +46,10 @@ def _lines(recommendation: Recommendation) -> Iterator[str]:
     rows3 = words.scenario_rows(recommendation.scenario)
     yield from _section("Scenario", _table(("input", "value", "from"), rows3))
     yield from _list("Sources", (f"{s.citation} {s.url}" for s in recommendation.sources))
-    provenance = recommendation.provenance
+    versions = recommendation.versions
     yield (
-        f"advisor {escape(provenance.advisor_version)}, "
-        f"schema {escape(provenance.schema_revision)}, data {provenance.data_version[:12]}"
+        f"advisor {escape(versions.advisor_version)}, "
+        f"schema {escape(versions.schema_revision)}, data {versions.data_version[:12]}"
     )
 
 

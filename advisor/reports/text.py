@@ -29,7 +29,7 @@ def render(recommendation: Recommendation, canvas: Canvas) -> str:
         console.print(_candidates(recommendation))
         console.print(Text(words.EVIDENCE_LEGEND, style="dim"))
     _section(console, "Why these figures", words.rule_lines(recommendation))
-    _section(console, "Measured figures behind them", words.evidence_lines(recommendation))
+    _section(console, "Evidence", words.evidence_lines(recommendation))
     _section(console, "Time between checkpoints", words.interval_lines(recommendation))
     _section(console, "Not offered", map(words.excluded_line, recommendation.excluded))
     _section(console, "Frontier", words.frontier_lines(recommendation))
@@ -37,11 +37,11 @@ def render(recommendation: Recommendation, canvas: Canvas) -> str:
     _section(console, "Warnings", recommendation.warnings)
     _scenario(console, recommendation)
     _section(console, "Sources", (f"{s.citation} {s.url}" for s in recommendation.sources))
-    provenance = recommendation.provenance
+    versions = recommendation.versions
     console.print(
         Text(
-            f"\nadvisor {provenance.advisor_version}, schema {provenance.schema_revision}, "
-            f"data {provenance.data_version[:12]}",
+            f"\nadvisor {versions.advisor_version}, schema {versions.schema_revision}, "
+            f"data {versions.data_version[:12]}",
             style="dim",
         )
     )

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import fields
 
+from advisor.inputs import BY_FIELD
 from advisor.recommendation import Candidate, Crossover, Excluded, Recommendation, UsedValue
 from advisor.scenario import IntervalPolicy, Scenario
 from advisor.units import (
     format_bytes,
     format_bytes_per_s,
     format_duration,
+    format_number,
     format_percent,
 )
 
@@ -37,7 +39,7 @@ def headline(recommendation: Recommendation) -> str:
         return "No mechanism satisfies every rule and limit."
     if selected.native is not None:
         return (
-            f"{label(selected)}: {scenario.architecture} goes on by itself "
+            f"{label(selected)}: {scenario.architecture.upper()} goes on by itself "
             f"{_latency(selected)} after a loss; no mechanism is needed for crashes."
         )
     expected = format_duration(selected.expected_completion_s or 0.0)
@@ -96,7 +98,7 @@ def term_cells(candidate: Candidate) -> tuple[tuple[str, str], ...]:
         ("regrouping", format_duration(terms.regroup_s)),
         ("initialisation", format_duration(terms.init_s)),
         ("lost work", format_duration(terms.lost_s)),
-        ("failures expected", f"{terms.failures:.3g}"),
+        ("failures expected", format_number(terms.failures)),
     )
 
 
@@ -157,7 +159,7 @@ def _used_words(used: UsedValue) -> str:
         value += f" ± {_quantity(used.quantity, used.dispersion)}"
     origin = [f"n = {used.n}"] if used.n else []
     origin += [used.evidence.replace("_", " "), used.table_ref or used.point_id]
-    return f"{input_words(used.quantity.removesuffix('_fraction'))} {value} ({', '.join(origin)})"
+    return f"{input_words(used.quantity)} {value} ({', '.join(origin)})"
 
 
 def _quantity(quantity: str, value: float | None) -> str:
@@ -187,10 +189,10 @@ def scenario_rows(scenario: Scenario) -> Iterator[tuple[str, str, str]]:
 
 
 def input_words(name: str) -> str:
-    """`storage_write_bytes_per_s` -> `storage write`."""
-    if name in _INPUT_WORDS:
-        return _INPUT_WORDS[name]
-    for suffix in ("_bytes_per_s", "_bytes", "_s"):
+    """The label of an input; of a quantity, its name without the unit."""
+    if name in BY_FIELD:
+        return BY_FIELD[name].label
+    for suffix in ("_fraction", "_bytes", "_s"):
         name = name.removesuffix(suffix)
     return name.replace("_", " ")
 
@@ -211,9 +213,6 @@ def input_value(name: str, value: object) -> str:
     if isinstance(value, tuple):
         return ", ".join(value)
     return str(value)
-
-
-_INPUT_WORDS = {"mtbf_s": "MTBF", "state_bytes": "state per rank", "init_s": "initialisation"}
 
 
 def _cadence(candidate: Candidate) -> str:

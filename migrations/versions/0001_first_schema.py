@@ -100,17 +100,20 @@ WITH candidates AS (
   SELECT
     p.point_id, p.cluster, p.architecture, p.workload, p.state_bytes, p.mechanism,
     p.interval_steps, o.value AS overhead_fraction, o.evidence AS overhead_evidence,
-    r.value AS effective_restore_s, r.evidence AS effective_restore_evidence
+    COALESCE(e.value, r.value) AS effective_restore_s,
+    CASE WHEN e.value IS NULL THEN r.evidence ELSE e.evidence END AS effective_restore_evidence
   FROM operating_points p
   JOIN mechanisms m ON m.mechanism = p.mechanism
   JOIN operating_point_values o
     ON o.point_id = p.point_id AND o.quantity = 'overhead_fraction'
-  JOIN operating_point_values r
-    ON r.point_id = p.point_id AND r.quantity = 'effective_restore_s'
+  LEFT JOIN operating_point_values e
+    ON e.point_id = p.point_id AND e.quantity = 'effective_restore_s'
+  LEFT JOIN operating_point_values r
+    ON r.point_id = p.point_id AND r.quantity = 'restore_s' AND m.cadence <> 'on_warning'
   WHERE p.outcome = 'complete'
     AND m.cadence IN ('periodic', 'every_step', 'on_warning')
     AND o.value IS NOT NULL
-    AND r.value IS NOT NULL
+    AND COALESCE(e.value, r.value) IS NOT NULL
 ),
 dominations AS (
   SELECT worse.point_id AS worse_id, better.point_id AS better_id
@@ -156,7 +159,9 @@ WITH held AS (
     COUNT(DISTINCT p.point_id) AS points,
     SUM(CASE WHEN v.value IS NOT NULL AND v.evidence IN ('measured', 'measured+analytical')
       THEN 1 ELSE 0 END) AS measured_values,
-    SUM(CASE WHEN v.value IS NOT NULL THEN 1 ELSE 0 END) AS held_values
+    SUM(CASE WHEN v.value IS NOT NULL THEN 1 ELSE 0 END) AS held_values,
+    SUM(CASE WHEN v.quantity = 'resumed_fraction' AND v.value > 0 AND v.evidence = 'measured'
+      THEN 1 ELSE 0 END) AS recoveries
   FROM operating_points p
   LEFT JOIN operating_point_values v ON v.point_id = p.point_id
   GROUP BY p.cluster, p.architecture, p.mechanism
@@ -170,7 +175,7 @@ SELECT
   COALESCE(h.points, 0) AS points,
   COALESCE(h.measured_values, 0) AS measured_values,
   CASE
-    WHEN h.measured_values > 0 THEN 'observed'
+    WHEN h.recoveries > 0 THEN 'observed'
     WHEN h.held_values > 0 THEN 'analytical'
     ELSE 'missing'
   END AS coverage

@@ -7,11 +7,11 @@ import pytest
 from advisor.decide import decide
 from advisor.defaults import resolve
 from advisor.evidence import load_evidence, opened
-from advisor.recommendation import Provenance, Recommendation
+from advisor.recommendation import Recommendation, Versions
 from advisor.scenario import ScenarioInput
 from db.records import ClusterEvidence
 
-PROVENANCE = Provenance("test", "0001", "test")
+VERSIONS = Versions("test", "0001", "test")
 
 
 @pytest.fixture(scope="session")
@@ -31,4 +31,4 @@ def matilda(shipped_database: Path) -> ClusterEvidence:
 
 
 def recommend(evidence: ClusterEvidence, inputs: ScenarioInput) -> Recommendation:
-    return decide(evidence, resolve(inputs, evidence), PROVENANCE)
+    return decide(evidence, resolve(inputs, evidence), VERSIONS)

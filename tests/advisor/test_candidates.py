@@ -129,8 +129,8 @@ def test_the_nearest_size_that_was_tried_decides(matilda: ClusterEvidence) -> No
     # FT2 worked on A2 at 204.7 MB and deadlocked at 2.6 GB; the middle in ratio is 729.5 MB.
     assert "ft2" in names(answer(matilda, megabytes=700.0))
     for architecture in ("a2", "a3", "a1-sync"):
-        assert "deadlock on a2" in reason(answer(matilda, architecture, megabytes=2600.0), "ft2")
-        assert "deadlock on a2" in reason(answer(matilda, architecture, megabytes=760.0), "ft2")
+        assert "deadlock on A2" in reason(answer(matilda, architecture, megabytes=2600.0), "ft2")
+        assert "deadlock on A2" in reason(answer(matilda, architecture, megabytes=760.0), "ft2")
 
 
 def test_what_was_measured_is_returned_unscaled(matilda: ClusterEvidence) -> None:
@@ -221,3 +221,28 @@ def test_impossible_inputs_are_refused(field: str, value: float) -> None:
         inputs["warning_lead_s"] = 1.0
     with pytest.raises(UserError):
         ScenarioInput(**(inputs | {field: value}))
+
+
+def test_an_interval_longer_than_the_job_is_refused(matilda: ClusterEvidence) -> None:
+    # 1 h of 112.3 ms steps is 32,051 steps.
+    found = answer(matilda, interval=40_000, duration_s=3600.0)
+    assert "longer than the whole job of 32,0" in reason(found, "ft1")
+    assert "ft1" in names(answer(matilda, interval=32_000, duration_s=3600.0))
+
+
+def test_calibrated_restores_show_their_own_evidence(matilda: ClusterEvidence) -> None:
+    found = answer(matilda, interval=100, restore_basis=RestoreBasis.CALIBRATED)
+    ft1 = next(c for c in found.candidates if c.mechanism == "ft1")
+    (restore,) = [u for u in ft1.used if u.quantity == "restore_s"]
+    assert (restore.value, restore.n, restore.evidence) == (0.3402, 10, "measured")
+    between = answer(matilda, megabytes=400.0, restore_basis=RestoreBasis.CALIBRATED)
+    ft1 = next(c for c in between.candidates if c.mechanism == "ft1")
+    assert len([u for u in ft1.used if u.quantity == "restore_s"]) == 2
+    assert any(rule.startswith("restore = ") for rule in ft1.rules)
+
+
+def test_the_bound_warning_says_how_low_the_bounds_were(matilda: ClusterEvidence) -> None:
+    # Table III: disk +66.2 % and +119.5 %, host to device +19.9 % and +33.7 % by the printed times.
+    assert any("66.2 % to 119.5 % more" in w for w in answer(matilda).warnings)
+    fast = answer(matilda, max_restore_s=0.1)
+    assert any("19.9 % to 33.7 % more" in w for w in fast.warnings)

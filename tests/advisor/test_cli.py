@@ -152,6 +152,12 @@ def test_sql_reads_and_does_not_write(advisor: Advisor) -> None:
         assert err.count("\n") == 1
 
 
+def test_the_bare_command_prints_its_help(advisor: Advisor) -> None:
+    code, out, err = advisor()
+    assert (code, err) == (0, "")
+    assert "Commands:" in out
+
+
 def test_help_of_every_command(advisor: Advisor) -> None:
     code, out, _ = advisor("--help")
     assert code == 0
@@ -183,6 +189,7 @@ _MISTAKES = [
     (("pareto", "--architecture", "a2", "--axes", "expected-time"), "--mtbf"),
     (("crossover", "ft1", "ft1"), "two mechanisms"),
     (("crossover", "ft1", "ft9"), "cannot be compared"),
+    (("crossover", "ft4", "ft9", "--architecture", "a6"), "outside Eq. (5)"),
     (("interval", "--save-time", "0s", "--mtbf", "4h"), "more than 0"),
     (("report", "20990101-00000000"), "no recommendation"),
     (("recomend",), "recomend"),

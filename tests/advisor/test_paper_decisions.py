@@ -10,7 +10,7 @@ from advisor.defaults import resolve
 from advisor.recommendation import EvidenceCode, Recommendation
 from advisor.scenario import FailureRegime, IntervalPolicy, ScenarioInput
 from db.records import ClusterEvidence
-from tests.advisor.conftest import PROVENANCE, recommend
+from tests.advisor.conftest import VERSIONS, recommend
 
 _SMALL = 204_700_000
 _STATE_BYTES = {"a4": 2_567_000_000, "a5": 2_616_900_000, "a7": 2_734_700_000}
@@ -162,7 +162,7 @@ def test_row_11_counts_the_runs(matilda: ClusterEvidence) -> None:
 
 def rq2(matilda: ClusterEvidence) -> Recommendation:
     inputs = scenario("a2", warning_lead_s=2.0, interval=IntervalPolicy.MEASURED)
-    return decide(matilda, resolve(inputs, matilda), PROVENANCE)
+    return decide(matilda, resolve(inputs, matilda), VERSIONS)
 
 
 def test_rq2_frontier_on_a2(matilda: ClusterEvidence) -> None:

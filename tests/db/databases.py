@@ -78,6 +78,14 @@ def shipped_url(request: pytest.FixtureRequest) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(params=BOTH)
+def reading_url(request: pytest.FixtureRequest) -> str:
+    """The shipped data for tests that write nothing: the template itself, which costs no copy."""
+    if request.param == "sqlite":
+        return str(request.getfixturevalue("sqlite_templates")["shipped"])
+    return str(request.getfixturevalue("postgres_templates")["shipped"])
+
+
 @pytest.fixture
 def sqlite_file(sqlite_templates: dict[str, Path], tmp_path: Path) -> Path:
     """A SQLite file with the schema and the shipped data."""

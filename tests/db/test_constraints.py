@@ -274,24 +274,24 @@ def test_every_check_has_a_bad_row(engine: Engine) -> None:
     assert untried == []
 
 
-@pytest.mark.parametrize(
-    ("table", "column"),
-    [
-        (table.name, column.name)
-        for table in Base.metadata.sorted_tables
-        for column in table.columns
-        if column.type.python_type is float
-    ],
-)
-def test_no_float_column_takes_nan(engine: Engine, table: str, column: str) -> None:
+def test_no_float_column_takes_nan(engine: Engine) -> None:
     """PostgreSQL refuses NaN by a CHECK. SQLite stores NULL for it, which is no number either."""
     with writing(engine) as connection:
-        fill(connection, before=table)
-        row = {**GOOD[table], column: NAN}
-        if engine.dialect.name == "postgresql":
-            assert refusal(connection, table, row) is not None
-        else:
-            refusal_or_null(connection, table, row, column)
+        for table in GOOD:
+            with connection.begin_nested() as everything:
+                fill(connection, before=table)
+                for column in float_columns(table):
+                    row = {**GOOD[table], column: NAN}
+                    if engine.dialect.name == "postgresql":
+                        assert refusal(connection, table, row) is not None
+                    else:
+                        refusal_or_null(connection, table, row, column)
+                everything.rollback()
+
+
+def float_columns(table: str) -> list[str]:
+    columns = Base.metadata.tables[table].columns
+    return [column.name for column in columns if column.type.python_type is float]
 
 
 def refusal_or_null(connection: Connection, table: str, row: dict[str, Any], column: str) -> None:

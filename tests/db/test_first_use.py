@@ -15,12 +15,11 @@ from pathlib import Path
 import pytest
 
 from db import first_use
-from db.errors import NotADatabaseError, UnreachableError
-from db.first_use import ensure_ready
+from db.errors import EmptyDatabaseError, NotADatabaseError, UnreachableError
+from db.first_use import ensure_ready, hidden_database
 from db.migrate import check
 from db.queries import cluster_names
-from db.schema import EmptyDatabaseError
-from db.session import open_engine, reading
+from db.session import open_engine, reading, writing
 
 ROOT = Path(__file__).parents[2]
 
@@ -157,7 +156,7 @@ def test_what_a_killed_process_left_is_swept_when_old(tmp_path: Path) -> None:
 FULL = """
 import resource, signal, sys
 from db.errors import UnreachableError
-from db.first_use import ensure_ready
+from db.first_use import ensure_ready, hidden_database
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 import db.load, db.migrate
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
@@ -228,3 +227,39 @@ def test_a_file_where_the_folder_should_be_is_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UnreachableError, match="no database could be made"):
         ensure_ready(str(tmp_path / "file" / "advisor.db"))
+
+
+def test_a_hidden_database_is_published_when_the_body_ends_well(tmp_path: Path) -> None:
+    path = tmp_path / "advisor.db"
+    with hidden_database(str(path)) as hidden:
+        assert clusters(hidden)
+        assert not path.exists()
+    assert clusters(str(path))
+    assert [file.name for file in tmp_path.iterdir()] == ["advisor.db"]
+
+
+def test_a_hidden_database_vanishes_when_the_body_raises(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), hidden_database(str(tmp_path / "advisor.db")):
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_was_written_to_a_hidden_database_is_never_dropped_silently(tmp_path: Path) -> None:
+    path = tmp_path / "advisor.db"
+    with pytest.raises(UnreachableError, match="run the command again"):
+        write_while_another_publishes(path)
+    assert check(str(path)).problems == ()
+
+
+def write_while_another_publishes(path: Path) -> None:
+    with hidden_database(str(path)) as hidden:
+        engine = open_engine(hidden)
+        with writing(engine) as connection:
+            connection.exec_driver_sql("UPDATE clusters SET description = 'mine'")
+        engine.dispose()
+        make_in_another_process(path)
+
+
+def make_in_another_process(path: Path) -> None:
+    code = "import sys; from db.first_use import ensure_ready; ensure_ready(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, cwd=ROOT, timeout=60)

@@ -10,7 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from db import files
@@ -480,6 +480,7 @@ def test_a_bundle_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["b.json"]
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.floats(min_value=0, max_value=1e280, allow_nan=False))
 def test_any_float_survives_the_way_out_and_back(value: float) -> None:
     """In milliseconds and percent, through JSON text: the same float to the last bit."""

@@ -65,30 +65,30 @@ def count(url: str) -> int:
     return int(found)
 
 
-def test_a_select_returns_its_columns_and_rows(shipped_url: str) -> None:
+def test_a_select_returns_its_columns_and_rows(reading_url: str) -> None:
     result = run_read_only(
-        shipped_url, "SELECT mechanism, 'a%s:b' AS text FROM mechanisms ORDER BY mechanism LIMIT 2"
+        reading_url, "SELECT mechanism, 'a%s:b' AS text FROM mechanisms ORDER BY mechanism LIMIT 2"
     )
     assert result.columns == ("mechanism", "text")
     assert result.rows == (("ft1", "a%s:b"), ("ft2", "a%s:b"))
     assert result.truncated is False
 
 
-def test_other_reading_statements(shipped_url: str) -> None:
-    assert run_read_only(shipped_url, "VALUES (1), (2)").rows == ((1,), (2,))
+def test_other_reading_statements(reading_url: str) -> None:
+    assert run_read_only(reading_url, "VALUES (1), (2)").rows == ((1,), (2,))
     recursive = (
         "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 3)"
         " SELECT x FROM c"
     )
-    assert run_read_only(shipped_url, recursive + " -- a comment").rows == ((1,), (2,), (3,))
-    assert run_read_only(shipped_url, "SELECT * FROM mechanisms WHERE 1 = 0").rows == ()
+    assert run_read_only(reading_url, recursive + " -- a comment").rows == ((1,), (2,), (3,))
+    assert run_read_only(reading_url, "SELECT * FROM mechanisms WHERE 1 = 0").rows == ()
 
 
 @pytest.mark.parametrize("statement", WRITES)
-def test_what_writes_is_refused(shipped_url: str, statement: str) -> None:
-    before = count(shipped_url)
-    refusal(shipped_url, statement)
-    assert count(shipped_url) == before
+def test_what_writes_is_refused(reading_url: str, statement: str) -> None:
+    before = count(reading_url)
+    refusal(reading_url, statement)
+    assert count(reading_url) == before
 
 
 @pytest.mark.parametrize("statement", SQLITE)
@@ -116,20 +116,20 @@ def test_what_only_postgresql_knows_is_refused(
         ("SELECT 1\x00", "give one SELECT"),
     ],
 )
-def test_a_mistake_is_one_line(shipped_url: str, statement: str, says: str) -> None:
-    assert says in refusal(shipped_url, statement)
+def test_a_mistake_is_one_line(reading_url: str, statement: str, says: str) -> None:
+    assert says in refusal(reading_url, statement)
 
 
-def test_a_comment_alone_returns_no_rows(shipped_url: str) -> None:
-    assert "give one SELECT" in refusal(shipped_url, "-- nothing")
+def test_a_comment_alone_returns_no_rows(reading_url: str) -> None:
+    assert "give one SELECT" in refusal(reading_url, "-- nothing")
 
 
-def test_rows_are_limited(shipped_url: str) -> None:
+def test_rows_are_limited(reading_url: str) -> None:
     statement = "SELECT architecture FROM compatibility"
-    everything = run_read_only(shipped_url, statement)
-    exact = run_read_only(shipped_url, statement, row_limit=len(everything.rows))
+    everything = run_read_only(reading_url, statement)
+    exact = run_read_only(reading_url, statement, row_limit=len(everything.rows))
     assert (len(exact.rows), exact.truncated) == (72, False)
-    cut = run_read_only(shipped_url, statement, row_limit=71)
+    cut = run_read_only(reading_url, statement, row_limit=71)
     assert (len(cut.rows), cut.truncated) == (71, True)
 
 
@@ -141,15 +141,15 @@ ENDLESS = [
 
 
 @pytest.mark.parametrize("statement", ENDLESS)
-def test_what_never_ends_is_ended(shipped_url: str, statement: str) -> None:
+def test_what_never_ends_is_ended(reading_url: str, statement: str) -> None:
     start = time.monotonic()
-    assert "took too long" in refusal(shipped_url, statement, time_limit_s=0.3)
+    assert "took too long" in refusal(reading_url, statement, time_limit_s=0.3)
     assert time.monotonic() - start < 3.0
 
 
-def test_endless_rows_are_cut_not_collected(shipped_url: str) -> None:
+def test_endless_rows_are_cut_not_collected(reading_url: str) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
-    result = run_read_only(shipped_url, endless + " LIMIT 1000000", row_limit=50)
+    result = run_read_only(reading_url, endless + " LIMIT 1000000", row_limit=50)
     assert result.rows[-1] == (50,)
     assert result.truncated is True
 
@@ -171,13 +171,13 @@ def test_a_huge_value_is_refused_by_sqlite(sqlite_file: Path, value: str) -> Non
     assert "larger than 1 MB" in refusal(str(sqlite_file), f"SELECT {value}")
 
 
-@pytest.mark.parametrize("shipped_url", ["sqlite"], indirect=True)
-def test_many_large_values_are_cut(shipped_url: str) -> None:
+@pytest.mark.parametrize("reading_url", ["sqlite"], indirect=True)
+def test_many_large_values_are_cut(reading_url: str) -> None:
     many = (
         "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1000)"
         " SELECT hex(zeroblob(400000)) FROM c"
     )
-    result = run_read_only(shipped_url, many)
+    result = run_read_only(reading_url, many)
     assert result.truncated is True
     assert len(result.rows) * 800_000 < 2 * LARGEST_RESULT_BYTES
 

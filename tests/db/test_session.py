@@ -17,6 +17,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
 
 from db.errors import DatabaseError, NotADatabaseError, UnreachableError
+from db.first_use import ensure_ready
 from db.queries import cluster_names
 from db.schema import check_schema
 from db.session import database_url, open_engine, reading, shown, writing
@@ -47,7 +48,12 @@ def test_a_bare_path_and_a_relative_url_are_sqlite_files(
     assert database_url("x.db") == f"sqlite:///{tmp_path}/x.db"
     assert database_url("sqlite:///x.db") == f"sqlite:///{tmp_path}/x.db"
     assert database_url("sqlite:////etc/x.db") == "sqlite:////etc/x.db"
-    assert parse("a b?c#d%20.db").database == f"{tmp_path}/a b?c#d%20.db"
+    strange = f"{tmp_path}/a b?c#d%20:x@y.db"
+    assert parse("a b?c#d%20:x@y.db").database == strange
+    assert parse(database_url(strange)).database == strange
+    assert shown(database_url(strange)) == strange
+    assert ensure_ready(strange)
+    assert Path(strange).exists()
 
 
 def test_postgresql_goes_through_psycopg() -> None:
@@ -61,6 +67,7 @@ def test_postgresql_goes_through_psycopg() -> None:
         ("mysql://me@host/d", "unknown kind of database 'mysql'"),
         ("sqlite://", "not a database file"),
         ("sqlite:///:memory:", "not a database file"),
+        ("sqlite:///x.db?mode=ro", "takes no options"),
         ("postgresql://me:secret@host", "names no database"),
         ("postgresql://me:secret@host:port/d", "malformed database URL"),
     ],
@@ -77,6 +84,8 @@ def test_passwords_are_never_shown() -> None:
     assert shown("postgresql+psycopg://me:s3cr:et@host/d") == "postgresql://me:***@host/d"
     hidden = shown("postgresql://host/d?user=me&password=s3cret&sslpassword=t0p")
     assert hidden == "postgresql://host/d?user=me&password=***&sslpassword=***"
+    assert shown("postgresql://me:s3/cr@et@host/d") == "postgresql://me:***@host/d"
+    assert shown("postgresql://me@host/d") == "postgresql://me@host/d"
     assert shown("sqlite:////a/b.db") == "/a/b.db"
 
 

@@ -15,7 +15,7 @@ from advisor.decide import decide
 from advisor.defaults import resolve
 from advisor.evidence import load_evidence, opened
 from advisor.optimizer import Conditions, CostModel
-from advisor.recommendation import Candidate, EvidenceCode, Provenance
+from advisor.recommendation import Candidate, EvidenceCode, Versions
 from advisor.scenario import Scenario, ScenarioInput
 from db.records import ClusterEvidence, Quantity
 from tests.docs.documents import DOCS, code_words, read, sections, table_with, tables
@@ -53,7 +53,7 @@ def selected(evidence: ClusterEvidence, interval: int | None = None) -> Candidat
         interval=interval,
     )
     scenario = resolve(inputs, evidence)
-    found = decide(evidence, scenario, Provenance("", "", "")).selected
+    found = decide(evidence, scenario, Versions("", "", "")).selected
     assert found is not None
     return found
 
@@ -157,7 +157,7 @@ def test_the_crossover_table() -> None:
 
 def test_the_first_order_table() -> None:
     rows = table_with(SECTIONS["First order only"], "s")
-    assert list(rows) == ["0.05", "0.1", "0.25", "0.5", "1"]
+    assert list(rows) == ["0.05", "0.1", "0.15", "0.25", "0.5", "1"]
     for name, (recovery, lost) in rows.items():
         s = float(name)
         assert holds(recovery, 100 * (exp(s) / (1 + s) - 1))

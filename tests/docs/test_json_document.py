@@ -18,10 +18,10 @@ from advisor.recommendation import (
     EvidenceCode,
     Excluded,
     NativeDegradation,
-    Provenance,
     SourceNote,
     Terms,
     UsedValue,
+    Versions,
 )
 from advisor.reports.document import FORMAT, VERSION
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
@@ -204,7 +204,7 @@ def test_the_schema_knows_every_field_and_every_code() -> None:
         ("dominated", Dominated, set()),
         ("crossover", Crossover, set()),
         ("source", SourceNote, set()),
-        ("provenance", Provenance, set()),
+        ("versions", Versions, set()),
     ):
         assert set(definitions[name]["required"]) == {f.name for f in fields(kind)} - apart, name
     used = definitions["used"]["properties"]

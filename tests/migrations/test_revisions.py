@@ -1,15 +1,21 @@
 """The history of the schema: up and down, and equal to the models."""
 
+import multiprocessing
 from pathlib import Path
 
 import pytest
 from alembic.script import ScriptDirectory
 
-from db.errors import NotFoundError, SchemaMismatchError
+from db.errors import (
+    EmptyDatabaseError,
+    NotADatabaseError,
+    NotFoundError,
+    SchemaMismatchError,
+)
 from db.migrate import check, downgrade, upgrade
 from db.models import Base
 from db.resources import resource_dir
-from db.schema import HEAD, REVISIONS, EmptyDatabaseError, check_schema, read_revision, table_names
+from db.schema import HEAD, REVISIONS, check_schema, read_revision, table_names
 from db.session import open_engine, reading, writing
 from db.views import VIEWS
 
@@ -72,6 +78,26 @@ def test_a_newer_schema_is_refused(database_url: str) -> None:
         upgrade(database_url)
 
 
+def test_the_schema_of_another_program_is_not_called_newer(database_url: str) -> None:
+    set_revision(database_url, "ae1027a6acf")
+    assert "another program's database" in problem(database_url, NotADatabaseError)
+
+
+def upgrade_at_once(url: str) -> None:
+    upgrade(url)
+
+
+def test_two_upgrades_at_once_make_one_schema(empty_url: str) -> None:
+    context = multiprocessing.get_context("spawn")
+    both = [context.Process(target=upgrade_at_once, args=(empty_url,)) for _ in range(2)]
+    for process in both:
+        process.start()
+    for process in both:
+        process.join(60)
+    assert [process.exitcode for process in both] == [0, 0]
+    assert check(empty_url).problems == ()
+
+
 def test_an_older_schema_names_the_command(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +132,8 @@ def test_a_downgrade_backs_the_file_up_and_never_overwrites_a_backup(sqlite_file
         ("DROP VIEW evidence_view", "view evidence_view is missing"),
         ("CREATE VIEW mine AS SELECT 1 AS one", "view mine is not part of the schema"),
         ("CREATE TABLE mine (a INTEGER)", "mine"),
+        ("DROP INDEX ix_calibrations_cluster", "ix_calibrations_cluster"),
+        ("ALTER TABLE clusters ADD COLUMN mood TEXT", "mood"),
     ],
 )
 def test_check_names_what_differs(database_url: str, change: str, named: str) -> None:

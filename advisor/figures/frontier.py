@@ -1,0 +1,164 @@
+"""The trade-off: two axes, the frontier, and for each dominated candidate its dominator."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from advisor.decide import AXES, frontier_of
+from advisor.figures.axes import LogAxis, log_axis
+from advisor.figures.theme import EVIDENCE_NAMES, GREY, SYMBOLS, mechanism_colors, styled
+from advisor.recommendation import Candidate
+from advisor.units import format_bytes, format_duration, format_percent
+
+AXIS_TITLES = {
+    "overhead": "steady-state overhead",
+    "restore": "effective restore",
+    "lost-work": "lost work a failure",
+    "host-memory": "host memory a rank",
+    "expected-time": "expected completion time",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """One candidate on the plane; `errors` are half-widths on both axes, None where unknown."""
+
+    candidate: Candidate
+    x: float
+    y: float
+    x_error: float | None
+    dominated_by: str | None
+
+
+def spots(candidates: Sequence[Candidate], x_axis: str, y_axis: str) -> list[Spot]:
+    """Every candidate that has a value on both axes. Raises UserError for an unknown axis."""
+    frontier = frontier_of(candidates, (x_axis, y_axis))
+    dominated = {d.mechanism: d.dominated_by for d in frontier.dominated}
+    return [
+        Spot(
+            c,
+            float(getattr(c, AXES[x_axis])),
+            float(getattr(c, AXES[y_axis])),
+            _overhead_error(c) if x_axis == "overhead" else None,
+            dominated.get(c.mechanism),
+        )
+        for c in candidates
+        if c.mechanism not in frontier.not_comparable
+    ]
+
+
+def frontier(
+    candidates: Sequence[Candidate],
+    mechanisms: Sequence[str],
+    x_axis: str = "overhead",
+    y_axis: str = "restore",
+) -> go.Figure:
+    """Both axes logarithmic with a place for 0; colour is the mechanism, shape the evidence."""
+    found = spots(candidates, x_axis, y_axis)
+    horizontal = log_axis([s.x for s in found], axis_words(x_axis))
+    vertical = log_axis([s.y for s in found], axis_words(y_axis))
+    figure = go.Figure()
+    _add_staircase(figure, [s for s in found if s.dominated_by is None], horizontal, vertical)
+    colors = mechanism_colors(mechanisms)
+    for spot in found:
+        _add_spot(figure, spot, horizontal, vertical, colors[spot.candidate.mechanism])
+    for axis, scale, name in (("x", horizontal, x_axis), ("y", vertical, y_axis)):
+        figure.update_layout(
+            {
+                f"{axis}axis": {
+                    "title": AXIS_TITLES[name],
+                    "tickvals": scale.tick_positions,
+                    "ticktext": scale.tick_labels,
+                    "range": scale.span,
+                    "zeroline": False,
+                }
+            }
+        )
+    return styled(
+        figure,
+        title=f"Frontier: {AXIS_TITLES[x_axis]} against {AXIS_TITLES[y_axis]}",
+        height=460,
+    )
+
+
+def axis_words(axis: str) -> Callable[[float], str]:
+    """How values of the axis are written."""
+    field = AXES[axis]
+    if field.endswith("_s"):
+        return format_duration
+    return format_bytes if "_bytes" in field else format_percent
+
+
+def _add_spot(
+    figure: go.Figure, spot: Spot, horizontal: LogAxis, vertical: LogAxis, color: str
+) -> None:
+    candidate = spot.candidate
+    code = candidate.evidence.value
+    position = horizontal.position(spot.x)
+    figure.add_scatter(
+        x=[position],
+        y=[vertical.position(spot.y)],
+        error_x=_error(spot, horizontal, position),
+        mode="markers+text",
+        text=[candidate.mechanism.upper()],
+        textposition="top center",
+        name=f"{candidate.mechanism.upper()} {candidate.name} ({EVIDENCE_NAMES[code]})",
+        marker={
+            "size": 13,
+            "symbol": SYMBOLS[code],
+            "color": GREY if spot.dominated_by else color,
+            "line": {"width": 2},
+        },
+        hovertemplate=f"{_hover(spot)}<extra></extra>",
+    )
+
+
+def _hover(spot: Spot) -> str:
+    candidate = spot.candidate
+    verdict = (
+        f"dominated by {spot.dominated_by.upper()}" if spot.dominated_by else "on the frontier"
+    )
+    restore = "–" if candidate.restore_s is None else format_duration(candidate.restore_s)
+    return (
+        f"<b>{candidate.mechanism.upper()} {candidate.name}</b><br>"
+        f"overhead {format_percent(candidate.overhead)}, restore {restore}<br>"
+        f"{EVIDENCE_NAMES[candidate.evidence.value]}, {verdict}"
+    )
+
+
+def _error(spot: Spot, axis: LogAxis, position: float) -> dict[str, object] | None:
+    if not spot.x_error or spot.x <= spot.x_error:
+        return None
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [axis.position(spot.x + spot.x_error) - position],
+        "arrayminus": [position - axis.position(spot.x - spot.x_error)],
+        "thickness": 1,
+    }
+
+
+def _overhead_error(candidate: Candidate) -> float | None:
+    """The measured dispersion of the overhead, scaled as the overhead itself was."""
+    for used in candidate.used:
+        if used.quantity == "overhead_fraction" and used.dispersion and used.value:
+            return candidate.overhead * used.dispersion / used.value
+    return None
+
+
+def _add_staircase(
+    figure: go.Figure, front: Sequence[Spot], horizontal: LogAxis, vertical: LogAxis
+) -> None:
+    """The border of what the frontier dominates."""
+    ordered = sorted(front, key=lambda s: (s.x, -s.y))
+    if len(ordered) < 2:
+        return
+    figure.add_scatter(
+        x=[horizontal.position(s.x) for s in ordered],
+        y=[vertical.position(s.y) for s in ordered],
+        mode="lines",
+        line={"shape": "hv", "color": GREY, "width": 1, "dash": "dot"},
+        hoverinfo="skip",
+        showlegend=False,
+    )
