@@ -92,18 +92,21 @@ def _chosen(kind: type[FailureRegime] | type[RestoreBasis]) -> Callable[[str], A
 
 
 def _write_s(value: float) -> str:
-    return f"{Decimal(repr(value)):f}s"
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if value >= size and value % size == 0:
+            return f"{int(value) // size}{unit}"
+    return f"{Decimal(repr(value)).normalize():f}s"
 
 
-def _write_bytes(value: int) -> str:
+def _write_bytes(value: float) -> str:
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if value >= size:
-            return f"{(Decimal(value) / size).normalize():f}{unit}"
-    return f"{value}B"
+            return f"{(Decimal(repr(value)) / size).normalize():f}{unit}"
+    return f"{Decimal(repr(value)).normalize():f}B"
 
 
 def _write_rate(value: float) -> str:
-    return f"{Decimal(repr(value)):f}B/s"
+    return f"{_write_bytes(value)}/s"
 
 
 def _write_fraction(value: float) -> str:

@@ -68,6 +68,7 @@ def winner_figure(found: WinnerMap, mechanisms: Sequence[str]) -> go.Figure:
     )
     for name, label in zip(names, labels, strict=True):
         _add_key(figure, label, colors[name])
+    figure.update_layout(showlegend=True)
     ticks, words = time_ticks(float(found.mtbf_s[0]), float(found.mtbf_s[-1]))
     figure.update_xaxes(
         type="log",
