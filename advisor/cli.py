@@ -18,6 +18,7 @@ _COMMANDS = {
     "crossover": "The MTBF at which two mechanisms take equally long.",
     "interval": "The best checkpoint interval from a save time and an MTBF.",
     "report": "Print saved recommendations again, in any format.",
+    "app": "Serve the web app to this machine's browsers.",
     "clusters": "The clusters that the database knows, with what was measured.",
     "sql": "Ask the database in SQL, read-only.",
     "db": "Create, upgrade, check, fill and export the database.",

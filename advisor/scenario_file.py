@@ -21,28 +21,31 @@ LARGEST_FILE_BYTES = 1_000_000
 def read_scenario_file(path: Path) -> ScenarioInput:
     """The scenario. Raises UserError that names the file and what would be valid."""
     try:
-        return read_inputs(_texts(_parsed(path)))
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE_BYTES + 1)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        return read_inputs(parse_scenario_text(content, path.name))
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
 
 
-def _parsed(path: Path) -> Mapping[str, Any]:
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        raise UserError(f"cannot be read: {error.strerror}") from None
+def parse_scenario_text(content: bytes, name: str) -> dict[str, str]:
+    """Inputs by option name, as a person would type them. Raises UserError.
+
+    `name` decides the format: JSON where it ends in .json, else TOML.
+    """
     if len(content) > LARGEST_FILE_BYTES:
         raise UserError(f"larger than {LARGEST_FILE_BYTES:,} bytes: a scenario has a few lines")
+    is_json = name.lower().endswith(".json")
     try:
-        text = content.decode()
-        parsed = json.loads(text) if path.suffix.lower() == ".json" else tomllib.loads(text)
+        parsed = json.loads(content) if is_json else tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        kind = "JSON" if path.suffix.lower() == ".json" else "TOML"
-        raise UserError(f"not {kind}: {error}") from None
+        raise UserError(f"not {'JSON' if is_json else 'TOML'}: {error}") from None
     if not isinstance(parsed, dict):
         raise UserError(f"not a table of inputs: write some of {', '.join(BY_OPTION)}")
-    return parsed
+    return _texts(parsed)
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:

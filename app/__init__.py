@@ -1,1 +1,1 @@
-"""The web app. It is built on `advisor` and reads nothing below `db.queries`."""
+"""The web app, on top of `advisor` and `db.queries`. Start it with `advisor app`."""

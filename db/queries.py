@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, text
@@ -109,6 +110,20 @@ def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
             row["source_id"]: Source(**row) for row in _table(connection, "sources", "source_id")
         },
     )
+
+
+def change_token(connection: Connection) -> str:
+    """A cheap token that changes whenever anything in the database may have changed.
+
+    SQLite: size and time of the file and of its write-ahead log. PostgreSQL: the next transaction
+    id, which every writing transaction moves.
+    """
+    if connection.dialect.name != "sqlite":
+        snapshot = "SELECT CAST(txid_snapshot_xmax(txid_current_snapshot()) AS TEXT)"
+        return str(connection.execute(text(snapshot)).scalar_one())
+    path = Path(str(connection.engine.url.database))
+    found = [file.stat() for file in (path, Path(f"{path}-wal")) if file.exists()]
+    return " ".join(f"{each.st_ino}:{each.st_size}:{each.st_mtime_ns}" for each in found)
 
 
 def data_version(connection: Connection, cluster: str) -> str:

@@ -6,7 +6,7 @@ _SITE = Path(__file__).resolve().parent.parent
 
 
 def resource_dir(name: str) -> Path:
-    """Folder `data` or `migrations`.
+    """Folder `data`, `migrations` or `docs`.
 
     Raises FileNotFoundError if neither the wheel nor a checkout has it (a broken install).
     """

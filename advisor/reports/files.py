@@ -1,6 +1,7 @@
 """Writes a report to a file; the name's ending says in which format."""
 
 import os
+import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,6 +40,17 @@ def html_of(report: Report, made_on: str | None = None) -> str:
     except ModuleNotFoundError as error:
         raise MissingToolError(f"an HTML or PDF report needs {error.name}: {_EXTRA}") from None
     return render_html(report, made_on or today())
+
+
+def pdf_of(report: Report, made_on: str | None = None) -> bytes:
+    """The PDF report. Raises MissingToolError if the extra or a browser is missing."""
+    from advisor.reports.pdf import print_pdf
+
+    with tempfile.TemporaryDirectory(prefix="advisor-report-") as folder:
+        html, pdf = Path(folder) / "report.html", Path(folder) / "report.pdf"
+        write_text(html, html_of(report, made_on))
+        print_pdf(html, pdf)
+        return pdf.read_bytes()
 
 
 def today() -> str:

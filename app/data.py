@@ -1,0 +1,101 @@
+"""What the pages read, cached: engines by URL, evidence by URL and a token that changes with it.
+
+Evidence is immutable, so all sessions share one copy; nothing that a person types is kept here.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
+
+import streamlit as st
+from sqlalchemy import Engine
+
+from advisor.decide import decide
+from advisor.evidence import load_evidence
+from advisor.recommendation import Recommendation, Versions
+from advisor.scenario import Scenario
+from advisor.version import advisor_version
+from db.errors import DatabaseError
+from db.queries import change_token, cluster_names, evidence_version
+from db.records import ClusterEvidence
+from db.schema import HEAD, check_schema
+from db.session import database_url, open_engine, reading
+
+T = TypeVar("T")
+_CLUSTERS_KEPT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A cluster's evidence with its version (SHA-256)."""
+
+    evidence: ClusterEvidence
+    version: str
+
+
+def url() -> str:
+    """The database of this server: $ADVISOR_DB_URL, as `advisor app` set it."""
+    return database_url(None)
+
+
+@contextmanager
+def database() -> Iterator[Engine]:
+    """The engine, after a look whether the database is there and has our schema.
+
+    Raises the errors of `db.errors`, whose message names the command that helps.
+    """
+    engine = _engine(url())
+    check_schema(engine)
+    yield engine
+
+
+def clusters() -> tuple[str, ...]:
+    """Every cluster, the most measured first. Raises as `database` does."""
+    with database() as engine:
+        return _clusters(url(), token(engine))
+
+
+def loaded(cluster: str) -> Loaded:
+    """A cluster's evidence, read again only after the database changed."""
+    with database() as engine:
+        return _loaded(url(), cluster, token(engine))
+
+
+def recommend(found: Loaded, scenario: Scenario) -> Recommendation:
+    """The answer, exactly as the command line computes it."""
+    return decide(found.evidence, scenario, Versions(advisor_version(), HEAD, found.version))
+
+
+def token(engine: Engine) -> str:
+    """Changes whenever the database may have changed; cheap."""
+    with reading(engine) as connection:
+        return change_token(connection)
+
+
+def or_explain(read: Callable[[], T]) -> T | None:
+    """What `read` returns; where the database is the trouble, its message on the page and None."""
+    try:
+        return read()
+    except DatabaseError as error:
+        st.error(str(error), icon=":material/database_off:")
+        st.caption("Nothing is lost by waiting: this page reads the database anew at each change.")
+        return None
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _engine(address: str) -> Engine:
+    return open_engine(address)
+
+
+@st.cache_data(max_entries=4, show_spinner=False)
+def _clusters(address: str, changed: str) -> tuple[str, ...]:
+    with reading(_engine(address)) as connection:
+        return cluster_names(connection)
+
+
+# A resource, not data: data would be copied for every session, and this never changes.
+@st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner="Reading the measurements")
+def _loaded(address: str, cluster: str, changed: str) -> Loaded:
+    evidence = load_evidence(_engine(address), cluster)
+    return Loaded(evidence, evidence_version(evidence))

@@ -1,0 +1,70 @@
+"""Frontier: the candidates on two axes, who is dominated, and by whom."""
+
+import streamlit as st
+
+from advisor.decide import AXES, frontier_of
+from advisor.figures.frontier import AXIS_TITLES, axis_words, frontier
+from advisor.reports import words
+from app.shown import Shown
+from app.widgets import answered, bullets, figure, link, table
+
+_NAMES = tuple(AXES)
+
+
+def page(shown: Shown) -> None:
+    """The trade-off of the scenario's candidates."""
+    recommendation = answered(shown)
+    if recommendation is None:
+        return
+    st.header("Frontier", anchor=False)
+    left, right = st.columns(2)
+    with left:
+        across = _axis("Across", "x", "overhead")
+    with right:
+        upwards = _axis("Upwards", "y", "restore")
+    if across == upwards:
+        st.info("Choose two different axes.")
+        return
+    priced = [c for c in recommendation.candidates if c.terms is not None]
+    if not priced:
+        st.info("No candidate of this scenario has a cost by Eq. (5): see Recommend for why.")
+        return
+    figure(
+        frontier(priced, tuple(shown.evidence.mechanisms), across, upwards),
+        "frontier",
+        f"Candidates by {AXIS_TITLES[across]} and {AXIS_TITLES[upwards]}",
+    )
+    st.caption("Shape tells the evidence; grey points are dominated, and say by whom.")
+    front = frontier_of(priced, (across, upwards))
+    dominated = {d.mechanism: d.dominated_by for d in front.dominated}
+    table(
+        ("mechanism", AXIS_TITLES[across], AXIS_TITLES[upwards], "verdict"),
+        [
+            (
+                words.label(c),
+                axis_words(across)(getattr(c, AXES[across])),
+                axis_words(upwards)(getattr(c, AXES[upwards])),
+                f"dominated by {dominated[c.mechanism].upper()}"
+                if c.mechanism in dominated
+                else "on the frontier",
+            )
+            for c in priced
+        ],
+    )
+    if recommendation.excluded:
+        with st.expander("Not offered"):
+            bullets(map(words.excluded_line, recommendation.excluded))
+    link({**shown.texts, "x": across, "y": upwards})
+
+
+def _axis(title: str, key: str, first: str) -> str:
+    return str(
+        st.selectbox(
+            title,
+            _NAMES,
+            index=_NAMES.index(first),
+            format_func=AXIS_TITLES.__getitem__,
+            key=key,
+            bind="query-params",
+        )
+    )

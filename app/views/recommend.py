@@ -1,0 +1,112 @@
+"""Recommend: the answer first and in words, then everything behind it."""
+
+import streamlit as st
+
+from advisor.errors import MissingToolError
+from advisor.figures.time_split import time_split
+from advisor.recommendation import Recommendation
+from advisor.report import Report, make_report
+from advisor.reports import Canvas, render, words
+from advisor.reports.files import html_of, pdf_of
+from advisor.reports.markdown import escape
+from advisor.reports.pdf import find_browser
+from advisor.saved import save
+from app import data
+from app.shown import Shown
+from app.widgets import answered, bullets, figure, link, section, table
+
+_BADGES = {"M": ("measured", "green"), "E": ("extrapolated", "orange"), "D": ("derived", "blue")}
+
+
+def page(shown: Shown) -> None:
+    """The scenario's answer."""
+    recommendation = answered(shown)
+    if recommendation is None:
+        return
+    _answer(recommendation)
+    for warning in recommendation.warnings:
+        st.warning(escape(warning), icon=":material/warning:")
+    if any(c.terms for c in recommendation.candidates):
+        figure(
+            time_split(recommendation),
+            "time_split",
+            "Time that each candidate adds to the failure-free time, term by term",
+        )
+    if recommendation.candidates:
+        st.subheader("Candidates")
+        table(words.CANDIDATE_HEADER, map(words.candidate_cells, recommendation.candidates))
+        st.caption(words.EVIDENCE_LEGEND)
+    section("What would flip it", map(words.crossover_line, recommendation.crossovers))
+    section("Not offered", map(words.excluded_line, recommendation.excluded))
+    _details(recommendation)
+    _take_away(shown, recommendation)
+    link(shown.texts)
+
+
+def _answer(recommendation: Recommendation) -> None:
+    st.header(escape(words.headline(recommendation)), anchor=False)
+    selected = recommendation.selected
+    if selected is not None:
+        name, color = _BADGES[selected.evidence.value]
+        st.badge(name, color=color)  # type: ignore[arg-type]
+    runner_up = words.runner_up_line(recommendation)
+    if runner_up:
+        st.markdown(escape(runner_up))
+
+
+def _details(recommendation: Recommendation) -> None:
+    with st.expander("Evidence: the numbers behind this, and the rules applied to them"):
+        section("Numbers", words.evidence_lines(recommendation))
+        section("Rules", words.rule_lines(recommendation))
+        section("Time between checkpoints", words.interval_lines(recommendation))
+        section("Sources", (f"{s.citation} {s.url}" for s in recommendation.sources))
+    with st.expander("What was assumed"):
+        table(("input", "value", "from"), words.scenario_rows(recommendation.scenario))
+
+
+def _take_away(shown: Shown, recommendation: Recommendation) -> None:
+    """Files are made when they are clicked, not at every change."""
+    report = make_report(recommendation, shown.evidence)
+    st.subheader("Take it along")
+    with st.container(horizontal=True):
+        for label, name, mime, make in (
+            ("Report (HTML)", "report.html", "text/html", lambda: html_of(report)),
+            (
+                "Markdown",
+                "report.md",
+                "text/markdown",
+                lambda: render(recommendation, "markdown", Canvas()),
+            ),
+            ("JSON", "report.json", "application/json", lambda: render(recommendation, "json")),
+            ("CSV", "report.csv", "text/csv", lambda: render(recommendation, "csv")),
+        ):
+            st.download_button(label, make, name, mime, on_click="ignore", key=f"get_{name}")
+        _pdf_button(report)
+        if st.button("Save in the database", key="save"):
+            _save(recommendation)
+
+
+def _pdf_button(report: Report) -> None:
+    try:
+        find_browser()
+    except MissingToolError as error:
+        st.caption(escape(str(error)))
+        return
+    st.download_button(
+        "Report (PDF)",
+        lambda: pdf_of(report),
+        "report.pdf",
+        "application/pdf",
+        on_click="ignore",
+        key="get_report.pdf",
+    )
+
+
+def _save(recommendation: Recommendation) -> None:
+    def write() -> str:
+        with data.database() as engine:
+            return save(engine, recommendation)
+
+    saved = data.or_explain(write)
+    if saved:
+        bullets([f"Saved as {saved}: it is on the page Saved, and in `advisor report {saved}`."])

@@ -1,0 +1,39 @@
+"""Sensitivity: what would change the answer."""
+
+import streamlit as st
+
+from advisor.figures.sensitivity import mtbf_figure, tornado_figure, winner_figure
+from advisor.report import sensitivity_of
+from advisor.reports import words
+from advisor.reports.markdown import escape
+from app.shown import Shown
+from app.widgets import answered, figure, link, section
+
+
+def page(shown: Shown) -> None:
+    """Expected time over the MTBF, the map of winners, the tornado of inputs."""
+    recommendation = answered(shown)
+    if recommendation is None:
+        return
+    scenario, mechanisms = recommendation.scenario, tuple(shown.evidence.mechanisms)
+    moved = sensitivity_of(shown.evidence, scenario)
+    st.header("Sensitivity", anchor=False)
+    st.markdown(escape(words.headline(recommendation)))
+    if moved.curves.curves:
+        figure(
+            mtbf_figure(moved.curves, mechanisms, scenario.mtbf_s),
+            "mtbf",
+            "Expected time of every candidate against the MTBF",
+        )
+        section("Crossings", map(words.crossover_line, recommendation.crossovers))
+    figure(winner_figure(moved.winners, mechanisms), "winners", "Who wins by MTBF and state size")
+    selected = recommendation.selected
+    if selected is not None and selected.expected_completion_s is not None:
+        figure(
+            tornado_figure(
+                moved.tornado, selected.expected_completion_s / scenario.duration_s - 1.0
+            ),
+            "tornado",
+            "Expected time with each input halved and doubled",
+        )
+    link(shown.texts)

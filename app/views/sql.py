@@ -1,0 +1,94 @@
+"""SQL: read-only questions, with the cookbook's as examples."""
+
+import re
+from dataclasses import dataclass
+
+import pandas as pd
+import streamlit as st
+
+from app import data
+from app.shown import Shown
+from app.widgets import link
+from db.read_only import QueryResult, run_read_only
+from db.resources import resource_dir
+
+_ROWS, _TIME_LIMIT_S = 5_000, 10.0
+_QUESTION = re.compile(r"^### (\d+\. .+?)\n(.*?)```sql\n(.*?)```", re.DOTALL | re.MULTILINE)
+_OWN = "my own"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    title: str
+    statement: str
+
+
+def page(shown: Shown) -> None:
+    """A statement, and what it returned."""
+    st.header("SQL", anchor=False)
+    st.caption(
+        "One SELECT at a time, read-only by construction. The views to start from: "
+        "operating_point_view, frontier_view, coverage_view, detection_view, recovery_view, "
+        "evidence_view."
+    )
+    asked = {q.title: q.statement for q in questions()}
+    st.selectbox(
+        "Example",
+        (_OWN, *asked),
+        key="example",
+        on_change=lambda: _fill(asked),
+        help="Fills in the statement, to run as it is or to change.",
+    )
+    statement = st.text_area(
+        "Statement",
+        next(iter(asked.values())),
+        key="q",
+        bind="query-params",
+        height=180,
+        max_chars=20_000,
+    )
+    if not (statement or "").strip():
+        st.info("Write a statement, or choose an example.")
+        return
+    _show(statement or "")
+    link({**shown.texts, "q": statement or ""})
+
+
+def questions() -> list[Question]:
+    """The cookbook's questions (docs/sql.md)."""
+    text = (resource_dir("docs") / "sql.md").read_text(encoding="utf-8")
+    return [Question(title, sql.strip()) for title, _, sql in _QUESTION.findall(text)]
+
+
+def _fill(asked: dict[str, str]) -> None:
+    chosen = st.session_state.get("example", _OWN)
+    if chosen in asked:
+        st.session_state["q"] = asked[chosen]
+
+
+def _show(statement: str) -> None:
+    result = data.or_explain(lambda: _run(statement))
+    if result is None:
+        return
+    table = pd.DataFrame(list(result.rows), columns=unique(result.columns))
+    more = f"; only the first {_ROWS:,} are shown" if result.truncated else ""
+    st.caption(f"{len(table):,} rows{more}.")
+    st.dataframe(table, hide_index=True, alt="What the statement returned")
+    st.download_button(
+        "CSV", lambda: table.to_csv(index=False), "query.csv", "text/csv", on_click="ignore"
+    )
+
+
+def unique(columns: tuple[str, ...]) -> list[str]:
+    """Column names told apart, for SQL allows two of one name."""
+    seen: dict[str, int] = {}
+    names = []
+    for column in columns:
+        seen[column] = seen.get(column, 0) + 1
+        names.append(column if seen[column] == 1 else f"{column} ({seen[column]})")
+    return names
+
+
+def _run(statement: str) -> QueryResult:
+    with data.database():
+        return run_read_only(data.url(), statement, row_limit=_ROWS, time_limit_s=_TIME_LIMIT_S)
