@@ -13,6 +13,7 @@ import pytest
 from advisor import cli, units
 from advisor.errors import MissingToolError, UserError
 from advisor.reports import FORMATS
+from advisor.reports.pdf import BROWSER_VARIABLE
 from db.errors import DatabaseError
 from db.session import ALLOW_NETWORK_VARIABLE, default_path
 from db.urls import VARIABLE
@@ -100,7 +101,9 @@ def test_every_command_has_an_example_or_a_line() -> None:
         if heading == "advisor db":
             assert f"advisor db {command.name}" in text or isinstance(command, click.Group)
         else:
-            assert f"$ {heading}" in described[heading]
+            # The app serves until it is stopped, so its line is not run as an example.
+            prompt = "" if heading == "advisor app" else "$ "
+            assert f"{prompt}{heading}" in described[heading]
         assert f"](#{heading.replace(' ', '-')})" in text
 
 
@@ -116,7 +119,8 @@ def test_every_format_is_named() -> None:
 
 def test_environment_variables() -> None:
     named = table_with(sections(read("cli.md"))["Environment variables"], "variable")
-    assert set(named) == {VARIABLE, ALLOW_NETWORK_VARIABLE, "XDG_DATA_HOME", "NO_COLOR"}
+    ours = {VARIABLE, ALLOW_NETWORK_VARIABLE, BROWSER_VARIABLE}
+    assert set(named) == {*ours, "XDG_DATA_HOME", "NO_COLOR", "SOURCE_DATE_EPOCH"}
 
 
 def test_the_database_is_where_the_document_says(home: Path) -> None:
