@@ -13,7 +13,8 @@ from db.records import ClusterEvidence
 
 NODES, NODE_MTBF = "nodes", "node-mtbf"
 _STARTING = {"architecture": "a2", "state-size": "204.7MB", "mtbf": "4h"}
-_MULTIPLE = "mechanism"
+REPEATED = ("mechanism",)
+"""Inputs with several values: one parameter of the address each."""
 
 
 def choose_cluster(names: Sequence[str]) -> str:
@@ -52,8 +53,8 @@ def _field(each: Input, evidence: ClusterEvidence) -> str:
     if each.option == "architecture":
         return _select(each, tuple(evidence.architectures), starting_text(each.option))
     if each.choices:
-        return _select(each, ("", *each.choices), "")
-    if each.option == _MULTIPLE:
+        return _select(each, each.choices, "")
+    if each.option in REPEATED:
         return _mechanisms(each, tuple(evidence.mechanisms))
     text = st.text_input(
         each.label,
@@ -73,8 +74,8 @@ def _select(each: Input, options: tuple[str, ...], first: str) -> str:
     chosen = st.selectbox(
         each.label,
         options,
-        index=options.index(first) if first in options else 0,
-        format_func=lambda name: name.upper() if name[1:2].isdigit() else name or each.default,
+        index=options.index(first) if first in options else None,
+        placeholder=each.default,
         key=each.option,
         bind="query-params",
         help=each.help,
@@ -86,7 +87,6 @@ def _mechanisms(each: Input, options: tuple[str, ...]) -> str:
     chosen = st.multiselect(
         each.label,
         options,
-        format_func=str.upper,
         key=each.option,
         bind="query-params",
         placeholder=each.default,
@@ -185,7 +185,7 @@ def apply_pending() -> None:
     texts: dict[str, Any] = st.session_state.pop("_pending", {})
     for option, text in texts.items():
         name = option.replace("_", "-")
-        if name == _MULTIPLE:
+        if name in REPEATED:
             st.session_state[name] = [part.strip().lower() for part in text.split(",")]
         elif name in ("architecture", "failure-regime", "restore-basis"):
             st.session_state[name] = text.strip().lower()

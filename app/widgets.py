@@ -12,6 +12,7 @@ from advisor.errors import AdvisorError
 from advisor.recommendation import Recommendation
 from advisor.reports.markdown import escape
 from app import data
+from app.form import REPEATED
 from app.shown import Shown
 
 
@@ -57,9 +58,13 @@ def figure(drawn: Any, key: str, alt: str) -> None:
     )
 
 
-def link(texts: Mapping[str, str]) -> None:
+def link(texts: Mapping[str, str | Sequence[str]]) -> None:
     """The address that shows this page again, with every value spelled out."""
-    stated = {name: text for name, text in texts.items() if text}
+    stated = {
+        name: text.split(",") if name in REPEATED and isinstance(text, str) else text
+        for name, text in texts.items()
+        if text
+    }
     base = (st.context.url or "").partition("?")[0]
     with st.expander("Link to this page"):
-        st.code(f"{base}?{urlencode(stated)}", language=None, wrap_lines=True)
+        st.code(f"{base}?{urlencode(stated, doseq=True)}", language=None, wrap_lines=True)

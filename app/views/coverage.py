@@ -22,7 +22,6 @@ def page(shown: Shown) -> None:
         "States",
         STATES,
         default=("degenerate", "infeasible"),
-        format_func=STATE_WORDS.__getitem__,
         key="states",
         bind="query-params",
     )
@@ -34,4 +33,4 @@ def page(shown: Shown) -> None:
             if c.state in picked
         ],
     )
-    link({**shown.texts, "states": ",".join(picked)})
+    link({**shown.texts, "states": picked})

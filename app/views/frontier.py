@@ -63,7 +63,6 @@ def _axis(title: str, key: str, first: str) -> str:
             title,
             _NAMES,
             index=_NAMES.index(first),
-            format_func=AXIS_TITLES.__getitem__,
             key=key,
             bind="query-params",
         )

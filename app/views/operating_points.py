@@ -35,7 +35,7 @@ def page(shown: Shown) -> None:
     everything = _values(shown.loaded.version, shown.evidence)
     st.header("Operating points", anchor=False)
     chosen = everything
-    texts = dict(shown.texts)
+    texts: dict[str, str | list[str]] = dict(shown.texts)
     for column, name in zip(st.columns(len(_FILTERS)), _FILTERS, strict=True):
         picked = column.multiselect(
             name.capitalize(),
@@ -43,7 +43,7 @@ def page(shown: Shown) -> None:
             key=f"filter-{name}",
             bind="query-params",
         )
-        texts[f"filter-{name}"] = ",".join(picked)
+        texts[f"filter-{name}"] = picked
         if picked:
             chosen = chosen[chosen[name].isin(picked)]
     st.caption(f"{len(chosen):,} of {len(everything):,} values; seconds, bytes and fractions.")

@@ -17,8 +17,6 @@ from app.shown import Shown
 from app.widgets import bullets, link, section, table
 from db.records import RecommendationSummary
 
-_NONE = ""
-
 
 def page(shown: Shown) -> None:
     """The saved answers of all clusters, newest first."""
@@ -32,7 +30,7 @@ def page(shown: Shown) -> None:
         return
     ids = [s.recommendation_id for s in summaries]
     first = _choose("Open", "id", ids, ids[0])
-    second = _choose("Compare with", "with", [_NONE, *ids], _NONE)
+    second = _choose("Compare with", "with", ids, None)
     opened = [_opened(name) for name in (first, second) if name]
     if any(o is None for o in opened):
         return
@@ -49,12 +47,12 @@ def _summaries() -> tuple[RecommendationSummary, ...]:
         return listed(engine)
 
 
-def _choose(title: str, key: str, options: Sequence[str], first: str) -> str:
+def _choose(title: str, key: str, options: Sequence[str], first: str | None) -> str:
     chosen = st.selectbox(
         title,
         options,
-        index=list(options).index(first),
-        format_func=lambda name: name or "nothing",
+        index=list(options).index(first) if first else None,
+        placeholder="nothing",
         key=key,
         bind="query-params",
     )

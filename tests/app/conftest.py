@@ -1,0 +1,38 @@
+"""Pages run under Streamlit's AppTest, each in a session of its own."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from tests.advisor.conftest import matilda, shipped_database
+
+__all__ = ["matilda", "page", "shipped_database"]
+
+Page = Callable[..., AppTest]
+_TIMEOUT_S = 60
+
+
+@pytest.fixture
+def page(shipped_database: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
+    """Opens a page with an address, against the shipped data or another database."""
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+    def opened(path: str, database: Path | str = shipped_database, **address: str) -> AppTest:
+        monkeypatch.setenv("ADVISOR_DB_URL", str(database))
+        script = f"from app.router import draw\ndraw({path!r})"
+        test = AppTest.from_string(script, default_timeout=_TIMEOUT_S)
+        for name, value in address.items():
+            test.query_params[name.replace("_", "-")] = value
+        return test.run()
+
+    return opened
+
+
+def texts(test: AppTest) -> str:
+    """Everything that the page says, in order of kind."""
+    kinds = ("header", "subheader", "markdown", "caption", "info", "warning", "error", "code")
+    return "\n".join(str(e.value) for kind in kinds for e in getattr(test, kind))

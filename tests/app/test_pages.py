@@ -1,0 +1,231 @@
+"""Every page: what it shows, how it says what is wrong, and that its state is in its address."""
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from advisor.cli import run
+from app.form import job_mtbf
+from app.router import PAGES
+from app.views.sql import questions, unique
+from tests.app.conftest import Page, texts
+
+_PATHS = [path for _, path, _, _ in PAGES]
+
+
+@pytest.mark.parametrize("path", _PATHS)
+def test_every_page_draws(page: Page, path: str) -> None:
+    shown = page(path)
+    assert not shown.exception
+    assert not shown.error
+    assert shown.header
+
+
+def test_recommend_says_the_answer_first(page: Page) -> None:
+    shown = page("recommend")
+    assert shown.header[0].value.startswith("FT1 Periodic disk checkpoint, a checkpoint every 358")
+    assert "Runner-up: FT3" in texts(shown)
+    assert shown.table[0].value.index[0] == "FT1 Periodic disk checkpoint"
+    assert "Not offered" in [s.value for s in shown.subheader]
+
+
+def test_an_input_changes_the_answer_at_once(page: Page) -> None:
+    shown = page("recommend")
+    shown.text_input(key="warning-lead").set_value("2s").run()
+    assert shown.header[0].value.startswith("FT4 Just-in-time")
+    shown.text_input(key="max-pause").set_value("1s").run()
+    assert shown.header[0].value == "No mechanism satisfies every rule and limit."
+
+
+def test_a_mistake_is_said_and_nothing_else_lost(page: Page) -> None:
+    shown = page("recommend")
+    shown.text_input(key="mtbf").set_value("4 parsecs").run()
+    assert "write 112.3ms, 90s, 10m, 4h" in texts(shown)
+    assert not shown.exception
+    shown.text_input(key="mtbf").set_value("5h").run()
+    assert not shown.error
+    assert shown.header[0].value.startswith("FT1")
+
+
+def test_mtbf_from_nodes(page: Page) -> None:
+    shown = page("recommend")
+    shown.text_input(key="nodes").set_value("64").run()
+    shown.text_input(key="node-mtbf").set_value("32d").run()
+    assumed = next(t.value for t in shown.table if "MTBF" in t.value.index)
+    assert assumed.loc["MTBF"].iloc[0] == "12 h"
+    assert job_mtbf("64", "32d") == "12h"
+
+
+def test_the_link_reproduces_the_page(page: Page) -> None:
+    shown = page("recommend", mtbf="2h", architecture="a4", state_size="2567MB", max_overhead="40%")
+    link = next(str(c.value) for c in shown.code if "state-size" in str(c.value))
+    stated = {name: values[0] for name, values in parse_qs(urlsplit(link).query).items()}
+    assert stated["mtbf"] == "2h"
+    assert stated["architecture"] == "a4"
+    again = page("recommend", **{name.replace("-", "_"): v for name, v in stated.items()})
+    assert again.header[0].value == shown.header[0].value
+    assert "FT2 In-memory replication" in again.header[0].value
+
+
+def test_an_unknown_name_in_the_address_is_said(page: Page) -> None:
+    shown = page("recommend", architecture="a9", cluster="nowhere")
+    assert "asks for architecture 'a9'" in texts(shown)
+    assert "asks for cluster 'nowhere'" in texts(shown)
+
+
+def test_frontier_names_dominators(page: Page) -> None:
+    verdicts = page("frontier", warning_lead="2s", interval="measured").table[0].value["verdict"]
+    assert verdicts["FT3 Asynchronous disk checkpoint"] == "dominated by FT1"
+    assert verdicts["FT6 k-replica state redundancy"] == "dominated by FT2"
+    assert list(verdicts).count("on the frontier") == 3
+
+
+def test_frontier_of_native_degradation_says_why_it_is_empty(page: Page) -> None:
+    assert "No candidate of this scenario has a cost" in texts(page("frontier", architecture="a6"))
+
+
+def test_coverage_counts_and_reasons(page: Page) -> None:
+    shown = page("coverage")
+    assert "3 infeasible" in texts(shown)
+    assert "full\\_rank\\_group" in "\n".join(shown.table[0].value["why"])
+
+
+def test_operating_points_are_filtered(page: Page) -> None:
+    shown = page("operating-points")
+    everything = len(shown.dataframe[0].value)
+    shown.multiselect(key="filter-mechanism").set_value(["ft2"]).run()
+    chosen = shown.dataframe[0].value
+    assert 0 < len(chosen) < everything
+    assert set(chosen["mechanism"]) == {"ft2"}
+    assert chosen["source_id"].notna().all()
+
+
+def test_every_example_of_the_cookbook_runs(page: Page) -> None:
+    assert len(questions()) == 10
+    shown = page("sql")
+    for question in questions():
+        shown.selectbox(key="example").set_value(question.title).run()
+        assert not shown.error, question.title
+        assert len(shown.dataframe[0].value) > 0
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "delete from runs",
+        "attach database 'x' as y",
+        "pragma writable_schema = on",
+        "select 1; select 2",
+        "selec",
+        "with recursive r(n) as (select 1 union all select n from r) select count(*) from r",
+    ],
+)
+def test_statements_that_write_attach_or_run_for_ever(
+    page: Page, statement: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.views.sql._TIME_LIMIT_S", 0.5)
+    shown = page("sql", q=statement)
+    assert not shown.exception
+    assert len(shown.error) == 1
+    assert not shown.dataframe
+
+
+def test_columns_of_one_name_are_told_apart() -> None:
+    assert unique(("n", "n", "m")) == ["n", "n (2)", "m"]
+
+
+@pytest.fixture
+def own_database(shipped_database: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return Path(shutil.copy(shipped_database, tmp_path / "own.db"))
+
+
+def test_save_open_and_compare(page: Page, own_database: Path) -> None:
+    asked = page("recommend", own_database)
+    asked.button(key="save").click().run()
+    assert "Saved as" in texts(asked)
+    asked.text_input(key="mtbf").set_value("1h").run()
+    asked.button(key="save").click().run()
+    saved = page("saved", own_database)
+    ids = saved.selectbox(key="id").options
+    assert len(ids) == 2
+    saved.selectbox(key="with").set_value(ids[1]).run()
+    assert "Inputs that differ" in [s.value for s in saved.subheader]
+    assert list(saved.table[0].value.loc["MTBF"]) in (["1 h", "4 h"], ["4 h", "1 h"])
+
+
+def test_an_empty_database_names_the_command(page: Page, tmp_path: Path) -> None:
+    empty = tmp_path / "empty.db"
+    assert run(["db", "upgrade", "--db", str(empty)]) == 0
+    shown = page("recommend", empty)
+    assert "advisor db load" in texts(shown)
+    assert not shown.exception
+
+
+def test_a_lost_database_is_said_and_comes_back(page: Page, own_database: Path) -> None:
+    shown = page("recommend", own_database)
+    hidden = own_database.rename(own_database.with_suffix(".away"))
+    shown.run()
+    assert "no such file" in texts(shown)
+    assert not shown.exception
+    hidden.rename(own_database)
+    shown.run()
+    assert not shown.error
+    assert shown.header[0].value.startswith("FT1")
+
+
+def test_another_schema_names_the_command(page: Page, own_database: Path) -> None:
+    with closing(sqlite3.connect(own_database)) as connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+        connection.commit()
+    shown = page("recommend", own_database)
+    assert "newer than this program" in texts(shown)
+
+
+def test_new_measurements_are_seen_without_a_restart(page: Page, own_database: Path) -> None:
+    shown = page("recommend", own_database)
+    before = shown.header[0].value
+    with closing(sqlite3.connect(own_database)) as connection:
+        connection.execute(
+            "UPDATE operating_point_values SET value = 0.5 "
+            "WHERE quantity = 'overhead_fraction' AND point_id LIKE '%/a2/ft1/%'"
+        )
+        connection.commit()
+    shown.run()
+    assert shown.header[0].value != before
+    assert shown.header[0].value.startswith("FT3")
+
+
+def test_a_database_that_is_being_written_to_is_read(page: Page, own_database: Path) -> None:
+    with closing(sqlite3.connect(own_database, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        writer.execute("UPDATE clusters SET description = 'half written'")
+        shown = page("recommend", own_database)
+        assert not shown.error
+        assert shown.header[0].value.startswith("FT1")
+        writer.execute("ROLLBACK")
+
+
+def test_names_with_scripts_come_out_as_text(page: Page, own_database: Path) -> None:
+    hostile = "<script>alert(1)</script> [x](javascript:alert(1)) **b**"
+    with closing(sqlite3.connect(own_database)) as connection:
+        connection.execute("UPDATE mechanisms SET name = ? WHERE mechanism = 'ft1'", (hostile,))
+        connection.commit()
+    shown = page("recommend", own_database)
+    assert not shown.exception
+    heading = shown.header[0].value
+    assert "\\<script\\>" in heading
+    assert "\\[x\\]" in heading
+    assert "\\*\\*b" in heading
+
+
+def test_two_sessions_do_not_share_inputs(page: Page) -> None:
+    one, other = page("recommend"), page("recommend")
+    one.text_input(key="mtbf").set_value("1h").run()
+    other.run()
+    assert other.text_input(key="mtbf").value == "4h"
+    assert one.header[0].value != other.header[0].value
