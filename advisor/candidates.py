@@ -34,7 +34,13 @@ from advisor.recommendation import (
     UsedValue,
 )
 from advisor.scenario import FailureRegime, Scenario
-from advisor.units import format_bytes, format_duration, format_number, format_percent
+from advisor.units import (
+    format_apart,
+    format_bytes,
+    format_duration,
+    format_number,
+    format_percent,
+)
 from db.records import Cadence, ClusterEvidence, Mechanism, OperatingPoint, PairStatus, Quantity
 
 Rule = Callable[[ClusterEvidence, Scenario, Mechanism], str | None]
@@ -186,9 +192,8 @@ def _over_restore_limit(
     limit, restore = scenario.max_restore_s, prediction.model.restore_s
     if limit is None or _keeps(restore, limit):
         return None
-    return (
-        f"its restore takes {format_duration(restore)}, over the limit of {format_duration(limit)}"
-    )
+    taken, allowed = format_apart(restore, limit, format_duration, "s")
+    return f"its restore takes {taken}, over the limit of {allowed}"
 
 
 def _keeps(value: float, limit: float) -> bool:
@@ -199,17 +204,13 @@ def _keeps(value: float, limit: float) -> bool:
 def _over_pause_limit(
     evidence: ClusterEvidence, scenario: Scenario, prediction: Prediction
 ) -> str | None:
-    return _pause_reason(scenario, _pause_s(scenario, prediction.model.restore_s))
-
-
-def _pause_reason(scenario: Scenario, pause_s: float) -> str | None:
-    limit = scenario.max_pause_s
-    if limit is None or _keeps(pause_s, limit):
+    pause_s = _pause_s(scenario, prediction.model.restore_s)
+    if scenario.max_pause_s is None or _keeps(pause_s, scenario.max_pause_s):
         return None
+    taken, allowed = format_apart(pause_s, scenario.max_pause_s, format_duration, "s")
     return (
-        f"a failure pauses the job for {format_duration(pause_s)} "
-        f"(detection {format_duration(scenario.detection_s)} included), over the limit of "
-        f"{format_duration(limit)}"
+        f"a failure pauses the job for {taken} (detection {format_duration(scenario.detection_s)} "
+        f"included), over the limit of {allowed}"
     )
 
 
@@ -239,7 +240,20 @@ def _over_device_memory(
 def _over_memory(needed: int, available: int | None, words: str) -> str | None:
     if available is None or needed <= available:
         return None
-    return f"{words.format(format_bytes(needed))}, and there are {format_bytes(available)}"
+    wanted, there = format_apart(needed, available, format_bytes, "B")
+    return f"{words.format(wanted)}, and there are {there}"
+
+
+def _job_too_short(
+    evidence: ClusterEvidence, scenario: Scenario, prediction: Prediction
+) -> str | None:
+    model, steps = prediction.model, scenario.duration_s / scenario.step_time_s
+    if not model.is_periodic or model.interval_steps or model.min_interval_steps <= max(steps, 1.0):
+        return None
+    return (
+        f"no data: the job of {int(steps):,} steps is shorter than {model.min_interval_steps:,} "
+        "steps, the shortest interval that the measurement supports"
+    )
 
 
 def _over_overhead_limit(
@@ -253,19 +267,21 @@ def _over_overhead_limit(
     overhead = float(found.overhead)
     if overhead <= limit:
         return None
-    words = f"overhead {format_percent(overhead)}"
+    taken, allowed = format_apart(overhead, limit, format_percent, "%")
     if not model.is_periodic:
-        return f"{words} exceeds the limit of {format_percent(limit)}"
-    words += f" at an interval of {int(found.interval_steps):,} steps exceeds the limit of "
-    words += format_percent(limit)
+        return f"overhead {taken} exceeds the limit of {allowed}"
+    words = f"overhead {taken} at an interval of {int(found.interval_steps):,} steps exceeds the "
+    words += f"limit of {allowed}"
     if limit > 0.0 and prediction.mechanism.cadence is Cadence.PERIODIC:
-        shortest = int(shortest_within(model.stall_s, np.asarray(step_s), limit))
-        words += f"; {shortest:,} steps or more would keep it"
+        shortest = float(shortest_within(model.stall_s, np.asarray(step_s), limit))
+        if shortest <= scenario.duration_s / step_s:
+            words += f"; {int(shortest):,} steps or more would keep it"
     return words
 
 
 _LIMITS: tuple[Limit, ...] = (
     _lead_too_short,
+    _job_too_short,
     _over_host_memory,
     _over_device_memory,
     _over_restore_limit,
@@ -349,9 +365,11 @@ def _native(evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism)
     single = scenario.failure_regime is FailureRegime.SINGLE
     found = _native_single(evidence, scenario) if single else _native_multi(evidence, scenario)
     low, high, slowdown, used = found
-    reason = _pause_reason(scenario, high)
-    if reason:
-        raise NoPredictionError(reason)
+    if scenario.max_pause_s is not None and not _keeps(high, scenario.max_pause_s):
+        taken, allowed = format_apart(high, scenario.max_pause_s, format_duration, "s")
+        raise NoPredictionError(
+            f"survivors go on {taken} after a loss, which is over the limit of {allowed}"
+        )
     return Candidate(
         mechanism=mechanism.mechanism_id,
         name=mechanism.name,

@@ -75,6 +75,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     try:
         refuse_shadowed_packages()
         cli.main(args=arguments, prog_name="advisor", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.exceptions.NoArgsIsHelpError as error:
@@ -88,6 +90,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
         # The reader (head, less) has gone: nothing is wrong, and nobody is left to be told.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        return _no_output(error)
     except AdvisorError as error:
         return _fail(str(error), error.exit_code)
     except Exception as error:
@@ -114,6 +118,15 @@ def refuse_shadowed_packages() -> None:
                 f"the folder {found or name} hides this program's own package {name!r}: run the "
                 "command `advisor`, or start it from another directory"
             )
+
+
+def _no_output(error: OSError) -> int:
+    """A disk, a permission or a name that the system refuses; nothing of ours can mend it."""
+    if sys.stdout is not None and error.filename is None:
+        # Whatever is still in the buffer would be tried, and refused, once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    place = f" ({str(error.filename)[:200]})" if error.filename else ""
+    return _fail(f"{error.strerror or error}{place}", 2)
 
 
 def _fail(message: str, code: int) -> int:

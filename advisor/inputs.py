@@ -28,6 +28,8 @@ from advisor.units import (
     parse_fraction,
 )
 
+LONGEST_INTERVAL_STEPS = 10**15
+
 
 class Group(StrEnum):
     """Where an input belongs, in forms and in help."""
@@ -72,10 +74,11 @@ def parse_interval(text: str) -> int | IntervalPolicy:
     stripped = text.strip().lower()
     if stripped in [policy.value for policy in IntervalPolicy]:
         return IntervalPolicy(stripped)
-    if not stripped.isascii() or not stripped.isdigit() or not 1 <= int(stripped[:20]) < 10**15:
+    digits = stripped.isascii() and stripped.isdigit()
+    if not digits or not 1 <= int(stripped[:20]) <= LONGEST_INTERVAL_STEPS:
         raise UserError(
-            f"{text!r} is not an interval: write a whole number of steps from 1, "
-            "'auto' or 'measured'"
+            f"{text[:30]!r} is not an interval: write a whole number of steps from 1 to "
+            f"{LONGEST_INTERVAL_STEPS}, 'auto' or 'measured'"
         )
     return int(stripped)
 
@@ -91,18 +94,24 @@ def _chosen(kind: type[FailureRegime] | type[RestoreBasis]) -> Callable[[str], A
     return parse
 
 
+def _digits(value: Decimal) -> str:
+    """All digits, without an exponent where that stays short."""
+    plain = value.normalize()
+    return f"{plain:f}" if -15 < plain.adjusted() < 25 else str(plain)
+
+
 def _write_s(value: float) -> str:
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if value >= size and value % size == 0:
             return f"{int(value) // size}{unit}"
-    return f"{Decimal(repr(value)).normalize():f}s"
+    return f"{_digits(Decimal(repr(value)))}s"
 
 
 def _write_bytes(value: float) -> str:
     for unit, size in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if value >= size:
-            return f"{(Decimal(repr(value)) / size).normalize():f}{unit}"
-    return f"{Decimal(repr(value)).normalize():f}B"
+            return f"{_digits(Decimal(repr(value)) / size)}{unit}"
+    return f"{_digits(Decimal(repr(value)))}B"
 
 
 def _write_rate(value: float) -> str:
@@ -110,7 +119,7 @@ def _write_rate(value: float) -> str:
 
 
 def _write_fraction(value: float) -> str:
-    return f"{(Decimal(repr(value)) * 100).normalize():f}%"
+    return f"{_digits(Decimal(repr(value)) * 100)}%"
 
 
 def _write_plain(value: Any) -> str:

@@ -8,7 +8,7 @@ one of the two beside the real optimum, after clipping to what the limits allow.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,8 @@ def evaluate(model: CostModel, conditions: Conditions) -> Evaluation:
 def best_interval_steps(model: CostModel, conditions: Conditions) -> NDArray[np.float64]:
     """The whole number of steps that minimises Eq. (5) within the overhead limit.
 
-    Whole numbers as floats. Where no interval keeps the limit, the longest possible one.
+    Whole numbers as floats. Where no interval keeps the limit, the longest possible one; where the
+    job is shorter than the model's shortest interval, infinity.
     """
     step_s = conditions.step_time_s
     fixed_s = _fixed_per_failure_s(model, conditions)
@@ -95,17 +96,20 @@ def best_interval_steps(model: CostModel, conditions: Conditions) -> NDArray[np.
     slope = _expected_over_interval(model, conditions, fixed_s, above) < _expected_over_interval(
         model, conditions, fixed_s, below
     )
-    return np.where(slope, above, below)
+    return np.where(model.min_interval_steps > high, np.inf, np.where(slope, above, below))
 
 
 def interval_bounds(
     model: CostModel, conditions: Conditions
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Shortest and longest interval in steps: overhead limit, the model's own bound, the job."""
+    """Shortest and longest interval in steps: overhead limit, the model's own bound, the job.
+
+    Where the shortest is longer than the longest, no interval is possible.
+    """
     step_s = np.asarray(conditions.step_time_s)
     high = np.maximum(np.floor(conditions.duration_s / step_s), 1.0)
     low = np.maximum(shortest_within(model.stall_s, step_s, conditions.max_overhead), 1.0)
-    return np.minimum(np.maximum(low, float(model.min_interval_steps)), high), high
+    return np.maximum(low, float(model.min_interval_steps)), high
 
 
 def shortest_within(
@@ -192,17 +196,12 @@ def _evaluate_at(
         length_s = steps * conditions.step_time_s
         overhead = np.asarray(model.stall_s / length_s)
         lost_s = np.asarray(0.5 * length_s)
-        whole = np.asarray(steps).astype(np.int64)
+        whole = np.where(np.isfinite(steps), steps, 0.0).astype(np.int64)
     expected_s = expected_completion_s(
         duration_s=conditions.duration_s,
         overhead=overhead,
         mtbf_s=conditions.mtbf_s,
         per_failure_s=_fixed_per_failure_s(model, conditions) + lost_s,
     )
-    feasible = overhead <= conditions.max_overhead
+    feasible = (overhead <= conditions.max_overhead) & np.isfinite(expected_s)
     return Evaluation(whole, overhead, lost_s, np.where(feasible, expected_s, np.inf))
-
-
-def with_interval(model: CostModel, interval_steps: int) -> CostModel:
-    """The same candidate held at one interval."""
-    return replace(model, interval_steps=interval_steps)

@@ -5,7 +5,8 @@ prediction without one is a measurement (code M), with one an extrapolation (cod
 limits below the answer is "no data" (`NoPredictionError`), never a guess.
 
 Rules
-  transfer from a like architecture   its stall per save and restore; same capabilities only
+  like architecture   stall per save and restore carry over between equal capabilities, times the
+                 ratio of the saves that were measured on both over the same path
   state size     stall and save scale with the fitted linear transfer, published restores with bytes
   step time      the stall per save stays, so O = stall / (I t_step) follows
   storage rate   a disk save's stall scales with measured rate / stated rate
@@ -16,6 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
+import numpy as np
+
 from advisor.characterization import (
     alike,
     bandwidth_bytes_per_s,
@@ -23,6 +26,7 @@ from advisor.characterization import (
     failed_points,
     is_same,
     nearest_point,
+    nearest_step_time_s,
     ratio_distance,
     save_transfer,
     step_time_s,
@@ -31,8 +35,13 @@ from advisor.characterization import (
 from advisor.optimizer import CostModel
 from advisor.recommendation import UsedValue
 from advisor.scenario import IntervalPolicy, RestoreBasis, Scenario
-from advisor.transfer import fit_transfer
-from advisor.units import format_bytes, format_bytes_per_s, format_duration, format_number
+from advisor.units import (
+    format_apart,
+    format_bytes,
+    format_bytes_per_s,
+    format_duration,
+    format_number,
+)
 from db.records import (
     Cadence,
     Calibration,
@@ -141,12 +150,11 @@ def _predict_periodic(
     interval = 1 if every_step else point.interval_steps
     if interval is None:
         raise NoPredictionError(f"{point.point_id} does not say at which interval it was measured")
-    own_step_s = step_time_s(evidence, point.architecture, point.workload)
-    stall_s = (
-        trail.use(point, Quantity.OVERHEAD) * interval * _stall_step_s(scenario, own_step_s, trail)
-    )
+    own_step_s = _stall_step_s(evidence, scenario, point, trail)
+    stall_s = trail.use(point, Quantity.OVERHEAD) * interval * own_step_s
     stall_s *= _size_scale(evidence, scenario, mechanism, point, trail)
     stall_s *= _storage_scale(evidence, scenario, mechanism.save_path, trail)
+    stall_s *= _path_scale(evidence, scenario, mechanism, point, trail)
     min_interval = 1 if every_step else _min_interval(scenario, mechanism, interval, own_step_s)
     model = CostModel(
         is_periodic=True,
@@ -165,6 +173,7 @@ def _predict_on_warning(
     point = _reference(evidence, scenario, mechanism, Quantity.SAVE, trail)
     save_s = trail.use(point, Quantity.SAVE)
     save_s *= _size_scale(evidence, scenario, mechanism, point, trail)
+    save_s *= _path_scale(evidence, scenario, mechanism, point, trail)
     restore_s = _restore_s(evidence, scenario, mechanism, point, trail)
     overhead = trail.use(point, Quantity.OVERHEAD) if Quantity.OVERHEAD in point.values else 0.0
     lost = trail.use(point, Quantity.LOST_STEPS) if Quantity.LOST_STEPS in point.values else 0.0
@@ -261,7 +270,11 @@ def _reference(
             architectures,
             mechanism.mechanism_id,
             scenario.state_bytes,
-            lambda p: value_of(p, needed) is not None and _has_restore(p),
+            lambda p: (
+                value_of(p, needed) is not None
+                and _has_restore(p)
+                and _holds_at(evidence, scenario, p, needed)
+            ),
             interval,
         )
 
@@ -281,10 +294,26 @@ def _reference(
     return point
 
 
-def _too_far(what: str, distance: float, nearest: str, limit: float) -> NoPredictionError:
-    return NoPredictionError(
-        f"no data: {what} is {format_number(distance)} times from {nearest}; the limit is {limit:g}"
+def _holds_at(
+    evidence: ClusterEvidence, scenario: Scenario, point: OperatingPoint, needed: Quantity
+) -> bool:
+    """An overhead without a step time gives no stall to scale: it holds at its own size only."""
+    return (
+        needed is not Quantity.OVERHEAD
+        or is_same(scenario.state_bytes, point.state_bytes)
+        or step_time_s(evidence, point.architecture, point.workload) is not None
     )
+
+
+def _too_far(what: str, distance: float, nearest: str, limit: float) -> NoPredictionError:
+    far, allowed = format_apart(distance, limit, format_number)
+    return NoPredictionError(
+        f"no data: {what} is {far} times from {nearest}; the limit is {allowed}"
+    )
+
+
+def _has_save(point: OperatingPoint) -> bool:
+    return bool(value_of(point, Quantity.SAVE))
 
 
 def _has_restore(point: OperatingPoint) -> bool:
@@ -310,25 +339,16 @@ def _refuse_if_failed_nearer(
             )
 
 
-def _stall_step_s(scenario: Scenario, own_step_s: float | None, trail: _Trail) -> float:
+def _stall_step_s(
+    evidence: ClusterEvidence, scenario: Scenario, point: OperatingPoint, trail: _Trail
+) -> float:
     """The step time that turns the measured overhead into a stall per save (s)."""
+    own_step_s = step_time_s(evidence, point.architecture, point.workload)
     if own_step_s is None:
-        assumed = ", which is itself assumed" if "step_time_s" in scenario.assumed else ""
-        trail.notes.append(
-            "its own step time was not published: the measured overhead is taken to hold at yours "
-            f"({format_duration(scenario.step_time_s)}{assumed})"
-        )
-        return scenario.step_time_s
+        return _unpublished_step_s(evidence, scenario, point, trail)
     if is_same(scenario.step_time_s, own_step_s):
         return scenario.step_time_s
-    distance = ratio_distance(scenario.step_time_s, own_step_s)
-    if distance > MAX_STEP_TIME_RATIO:
-        raise _too_far(
-            f"a step of {format_duration(scenario.step_time_s)}",
-            distance,
-            f"the measured {format_duration(own_step_s)}",
-            MAX_STEP_TIME_RATIO,
-        )
+    distance = _step_distance(scenario, own_step_s)
     direction = "longer" if scenario.step_time_s > own_step_s else "shorter"
     trail.rules.append(
         "overhead = stall per save / (interval x step time): your step is "
@@ -336,6 +356,33 @@ def _stall_step_s(scenario: Scenario, own_step_s: float | None, trail: _Trail) -
         f"{format_duration(own_step_s)}"
     )
     return own_step_s
+
+
+def _unpublished_step_s(
+    evidence: ClusterEvidence, scenario: Scenario, point: OperatingPoint, trail: _Trail
+) -> float:
+    """The scenario's own step time, as long as it is plausible for the architecture."""
+    known = nearest_step_time_s(evidence, point.architecture, point.state_bytes)
+    if known is not None:
+        _step_distance(scenario, known.value)
+    assumed = ", which is itself assumed" if "step_time_s" in scenario.assumed else ""
+    trail.notes.append(
+        "its own step time was not published: the measured overhead is taken to hold at yours "
+        f"({format_duration(scenario.step_time_s)}{assumed})"
+    )
+    return scenario.step_time_s
+
+
+def _step_distance(scenario: Scenario, measured_s: float) -> float:
+    distance = ratio_distance(scenario.step_time_s, measured_s)
+    if distance > MAX_STEP_TIME_RATIO:
+        raise _too_far(
+            f"a step of {format_duration(scenario.step_time_s)}",
+            distance,
+            f"the measured {format_duration(measured_s)}",
+            MAX_STEP_TIME_RATIO,
+        )
+    return distance
 
 
 def _size_scale(
@@ -366,6 +413,42 @@ def _size_scale(
         f"measurement ({format_bytes(measured)}); save time = {words}"
     )
     return transfer.scale(size, measured) if transfer else size / measured
+
+
+def _path_scale(
+    evidence: ClusterEvidence,
+    scenario: Scenario,
+    mechanism: Mechanism,
+    point: OperatingPoint,
+    trail: _Trail,
+) -> float:
+    """How much slower the path is here than where a carried-over stall was measured.
+
+    By the saves of a mechanism that was measured on both architectures over the same path; 1
+    where there is none.
+    """
+    if point.architecture == scenario.architecture:
+        return 1.0
+    for other in evidence.mechanisms.values():
+        if other.save_path is not mechanism.save_path:
+            continue
+        pair = [
+            nearest_point(
+                evidence, (architecture,), other.mechanism_id, point.state_bytes, _has_save
+            )
+            for architecture in (scenario.architecture, point.architecture)
+        ]
+        here, there = pair
+        if here and there and is_same(here.state_bytes, there.state_bytes):
+            trail.used += [used_value(here, Quantity.SAVE), used_value(there, Quantity.SAVE)]
+            ratio = (value_of(here, Quantity.SAVE) or 1.0) / (value_of(there, Quantity.SAVE) or 1.0)
+            trail.rules.append(
+                f"a save over the same path took {format_number(ratio)} times as long on "
+                f"{scenario.architecture.upper()} as on {point.architecture.upper()} "
+                f"({other.mechanism_id.upper()})"
+            )
+            return ratio
+    return 1.0
 
 
 def _storage_scale(
@@ -419,25 +502,38 @@ def _restore_s(
 
 
 def _calibrated_s(found: Sequence[Calibration], state_bytes: int, trail: _Trail) -> float:
-    """The measured time for this size, or a transfer fitted over the measured sizes (s)."""
-    for each in found:
-        if each.size_bytes and each.value.value and is_same(state_bytes, each.size_bytes):
+    """The measured time for this size, or one between or beyond the measured sizes (s)."""
+    sizes = [float(c.size_bytes or 0) for c in found]
+    times = [c.value.value or 0.0 for c in found]
+    for each, size, time in zip(found, sizes, times, strict=True):
+        if is_same(state_bytes, size):
             trail.used.append(_used(each.calibration_id, Quantity.RESTORE, each.value))
-            return each.value.value
-    transfer = fit_transfer(
-        [float(c.size_bytes or 0) for c in found], [c.value.value or 0.0 for c in found]
-    )
+            return time
     trail.used += [_used(c.calibration_id, Quantity.RESTORE, c.value) for c in found]
-    trail.rules.append(f"restore = {transfer.in_words()}")
-    return transfer.duration_s(state_bytes)
+    if sizes[0] < state_bytes < sizes[-1]:
+        trail.rules.append("restore: interpolated between the calibrated sizes")
+        return float(np.interp(state_bytes, sizes, times))
+    nearest = min(sizes, key=lambda size: ratio_distance(state_bytes, size))
+    distance = ratio_distance(state_bytes, nearest)
+    if distance > MAX_SIZE_RATIO:
+        raise _too_far(
+            f"a restore of {format_bytes(state_bytes)}",
+            distance,
+            f"the nearest calibrated size ({format_bytes(nearest)})",
+            MAX_SIZE_RATIO,
+        )
+    trail.rules.append(
+        f"restore: in proportion from the nearest calibrated size ({format_bytes(nearest)})"
+    )
+    return times[sizes.index(nearest)] * state_bytes / nearest
 
 
 def _min_interval(
-    scenario: Scenario, mechanism: Mechanism, interval: int, own_step_s: float | None
+    scenario: Scenario, mechanism: Mechanism, interval: int, own_step_s: float
 ) -> int:
     """The shortest interval in steps: near enough to the measured one, and the persist fits."""
     step_s = scenario.step_time_s
-    shortest_s = interval * (own_step_s or step_s) / MAX_INTERVAL_SHORTENING
+    shortest_s = interval * own_step_s / MAX_INTERVAL_SHORTENING
     rate = _storage_rate(scenario, mechanism.persist_path)
     if rate is not None:
         shortest_s = max(shortest_s, scenario.state_bytes / rate)

@@ -5,11 +5,12 @@ each one that was not typed where it came from (`assumed`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from math import isfinite
 
 from advisor.errors import UserError
+from advisor.units import format_bytes, format_bytes_per_s, format_duration
 
 
 class FailureRegime(StrEnum):
@@ -61,16 +62,9 @@ class ScenarioInput:
     restore_basis: RestoreBasis | None = None
 
     def __post_init__(self) -> None:
-        for name in _POSITIVE:
-            _require(name, getattr(self, name), lower=0.0, strict=True)
-        for name in _NOT_NEGATIVE:
-            _require(name, getattr(self, name), lower=0.0, strict=False)
-        _require("warning_coverage", self.warning_coverage, lower=0.0, strict=False)
-        if self.warning_coverage is not None and self.warning_coverage > 1.0:
-            raise UserError(
-                f"a warning coverage of {self.warning_coverage:.0%} is not possible: "
-                "write 0% to 100%"
-            )
+        for item in fields(self):
+            if item.name in RANGES:
+                require_in_range(item.name, getattr(self, item.name))
         if self.warning_coverage is not None and self.warning_lead_s is None:
             raise UserError("a warning coverage needs a warning lead too, such as 2s")
         if isinstance(self.interval, int) and self.interval < 1:
@@ -109,31 +103,55 @@ class Scenario:
     assumed: Mapping[str, str] = field(default_factory=dict)
 
 
-_POSITIVE = (
-    "state_bytes",
-    "mtbf_s",
-    "step_time_s",
-    "duration_s",
-    "storage_write_bytes_per_s",
-    "storage_read_bytes_per_s",
-)
-_NOT_NEGATIVE = (
-    "max_overhead",
-    "max_restore_s",
-    "max_pause_s",
-    "warning_lead_s",
-    "host_memory_bytes",
-    "device_memory_bytes",
-    "detection_s",
-    "regroup_s",
-    "init_s",
-)
+_MICROSECOND, _LONGEST_S = 1e-6, 1e12
+_LARGEST_BYTES = 10**18
+RANGES: Mapping[str, tuple[float, float]] = {
+    "state_bytes": (1, _LARGEST_BYTES),
+    "mtbf_s": (1e-3, _LONGEST_S),
+    "step_time_s": (_MICROSECOND, 1e6),
+    "duration_s": (_MICROSECOND, _LONGEST_S),
+    "storage_write_bytes_per_s": (1.0, 1e15),
+    "storage_read_bytes_per_s": (1.0, 1e15),
+    "max_overhead": (0.0, 1e6),
+    "max_restore_s": (0.0, _LONGEST_S),
+    "max_pause_s": (0.0, _LONGEST_S),
+    "warning_lead_s": (0.0, _LONGEST_S),
+    "warning_coverage": (0.0, 1.0),
+    "host_memory_bytes": (0, _LARGEST_BYTES),
+    "device_memory_bytes": (0, _LARGEST_BYTES),
+    "detection_s": (0.0, _LONGEST_S),
+    "regroup_s": (0.0, _LONGEST_S),
+    "init_s": (0.0, _LONGEST_S),
+    "save_s": (_MICROSECOND, _LONGEST_S),
+    "recovery_s": (0.0, _LONGEST_S),
+}
+"""What each number may be, ends included: far wider than anything real, and narrow enough that no
+arithmetic overflows."""
 
 
-def _require(name: str, value: float | None, *, lower: float, strict: bool) -> None:
+def require_in_range(name: str, value: float | None) -> None:
+    """Raises UserError that says what would be valid."""
     if value is None:
         return
-    words = name.removesuffix("_s").removesuffix("_bytes").replace("_", " ")
-    if not isfinite(value) or value < lower or (strict and value == lower):
-        bound = "more than 0" if strict else "0 or more"
-        raise UserError(f"the {words} is {value:g}: it must be finite and {bound}")
+    low, high = RANGES[name]
+    if isfinite(value) and low <= value <= high:
+        return
+    words = name
+    for suffix in ("_bytes_per_s", "_bytes", "_s"):
+        words = words.removesuffix(suffix).replace("mtbf", "MTBF")
+    raise UserError(
+        f"the {words.replace('_', ' ')} is {_in_words(name, value)}: it must be from "
+        f"{_in_words(name, low)} to {_in_words(name, high)}"
+    )
+
+
+def _in_words(name: str, value: float) -> str:
+    if not isfinite(value):
+        return str(value)
+    if name.endswith("_bytes_per_s"):
+        return format_bytes_per_s(value)
+    if name.endswith("_bytes"):
+        return format_bytes(value)
+    if name.endswith("_s"):
+        return f"{value:g} s" if abs(value) > 1e9 or value < 0.0 else format_duration(value)
+    return f"{100.0 * value:g} %"

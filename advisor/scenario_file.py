@@ -40,12 +40,24 @@ def parse_scenario_text(content: bytes, name: str) -> dict[str, str]:
         raise UserError(f"larger than {LARGEST_FILE_BYTES:,} bytes: a scenario has a few lines")
     is_json = name.lower().endswith(".json")
     try:
-        parsed = json.loads(content) if is_json else tomllib.loads(content.decode())
+        if is_json:
+            parsed = json.loads(content, object_pairs_hook=_without_duplicates)
+        else:
+            parsed = tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
         raise UserError(f"not {'JSON' if is_json else 'TOML'}: {error}") from None
     if not isinstance(parsed, dict):
         raise UserError(f"not a table of inputs: write some of {', '.join(BY_OPTION)}")
     return _texts(parsed)
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON lets the last of two equal keys win in silence; a scenario must not."""
+    names = [name for name, _ in pairs]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{', '.join(twice)} is there twice")
+    return dict(pairs)
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
@@ -57,8 +69,8 @@ def _text(name: str, value: Any) -> str:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return ",".join(value)
     each = BY_OPTION.get(name.replace("_", "-"))
     example = f' such as "{each.example}"' if each else ""
-    raise UserError(f"{name} is not a text: write it in quotes, with its unit{example}")
+    raise UserError(f"{name} is neither a text nor a whole number: write it in quotes{example}")

@@ -41,6 +41,10 @@ _QUANTITY = re.compile(rf"\s*([+-]?)({_NUMBER})\s*([^\d\s.+-][^\s\d]*)\s*")
 _BARE = re.compile(rf"\s*[+-]?(?:{_NUMBER})\s*")
 _SLURM = re.compile(r"(?:(\d+)-)?(\d{1,2}):(\d{2})(?::(\d{2}))?")
 
+_LONGEST_TEXT = 100
+_MOST_DIGITS = 30
+"""Powers of ten that a number may have: no arithmetic on it then overflows."""
+
 DURATION_EXAMPLE = "112.3ms, 90s, 10m, 4h, 30d or 1-02:03:04"
 SIZE_EXAMPLE = "204.7MB, 2.6GB or 2.6GiB"
 RATE_EXAMPLE = "1.37GB/s, 500MB/s or 100Gbit/s"
@@ -130,6 +134,19 @@ def format_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
+def format_apart(
+    value: float, limit: float, words: Callable[[float], str], unit: str = ""
+) -> tuple[str, str]:
+    """Both in words; in plain `unit` with nine digits where the words would hide that they differ.
+
+    A percentage is written from its fraction.
+    """
+    if value == limit or words(value) != words(limit):
+        return words(value), words(limit)
+    scale = 100.0 if unit == "%" else 1.0
+    return f"{scale * value:.9g} {unit}".rstrip(), f"{scale * limit:.9g} {unit}".rstrip()
+
+
 def _format_seconds(seconds: float) -> str:
     if seconds == 0:
         return "0 s"
@@ -160,6 +177,8 @@ def _quantities(
     if _BARE.fullmatch(text):
         number = text.strip()
         raise UserError(bare(number) if bare else f"{number} has no unit: write {example}")
+    if len(text) > _LONGEST_TEXT:
+        raise UserError(f"{text[:20]!r}... is not {what}: write {example}")
     found, position = [], 0
     while position < len(text):
         match = _QUANTITY.match(text, position)
@@ -168,7 +187,10 @@ def _quantities(
         sign, number, unit = match.groups()
         if sign == "-":
             raise UserError(f"{text!r} is negative: {what} is positive, such as {example}")
-        found.append((Decimal(number), unit))
+        value = Decimal(number)
+        if value and not -_MOST_DIGITS < value.adjusted() < _MOST_DIGITS:
+            raise UserError(f"{text!r} is beyond any {what.split()[-1]}: write {example}")
+        found.append((value, unit))
         position = match.end()
     if not found or position < len(text):
         raise UserError(f"{text!r} is not {what}: write {example}")

@@ -8,15 +8,15 @@ a bundle may hold is also in data/schemas/cluster-bundle-1.schema.json.
 import csv
 import io
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, NoReturn
 
-from db.errors import InvalidDataError, UnreachableError
+from db.errors import InvalidDataError
 from db.kinds import BY_NAME, KINDS, Kind
+from db.whole_file import write_whole
 
 FORMAT = "failbench-advisor-cluster"
 VERSION = 1
@@ -164,19 +164,8 @@ def _kind_rows(kind: Kind, rows: Any, name: str) -> Iterator[RawRow]:
 
 
 def write_bundle(bundle: Mapping[str, Any], path: Path) -> None:
-    """Writes a bundle to a temporary name, syncs it and renames it: the old file or the new one."""
-    content = bundle_text(bundle) + "\n"
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with partial.open("w", encoding="utf-8") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        raise UnreachableError(f"{path} cannot be written: {error.strerror}") from error
-    finally:
-        partial.unlink(missing_ok=True)
+    """Writes a bundle: the old file or the new one, never half of it. Raises UnreachableError."""
+    write_whole(path, (bundle_text(bundle) + "\n").encode())
 
 
 def bundle_text(value: Any, indent: str = "") -> str:

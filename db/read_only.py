@@ -68,6 +68,8 @@ def run_read_only(
     """
     if "\x00" in statement or not statement.strip():
         raise QueryRefusedError("the statement is empty: give one SELECT")
+    if not statement.isascii() and statement.encode(errors="replace").decode() != statement:
+        raise QueryRefusedError("the statement is not text: it holds bytes that are not UTF-8")
     run = _run_postgresql if sqlite_path(url) is None else _run_sqlite
     return run(url, statement, row_limit, time.monotonic() + time_limit_s)
 

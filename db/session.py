@@ -53,6 +53,8 @@ def open_engine(
     if path is None:
         arguments = {"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "failbench-advisor"}
         return create_engine(parsed, connect_args=_unset(arguments, parsed.query))
+    if path.is_dir():
+        raise NotADatabaseError(f"{path} is a folder: name a file in it, such as advisor.db")
     refuse_network_filesystem(path, allow_network_filesystem)
     engine = create_engine(
         parsed, creator=lambda: _connect_sqlite(path, foreign_keys), poolclass=NullPool

@@ -86,7 +86,7 @@ def load(path: Path | None, db_url: str | None) -> None:
     "--output",
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The bundle to write.",
+    help="The bundle to write; - is stdout.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @database_option
@@ -95,12 +95,16 @@ def export(cluster: str, output: Path, force: bool, db_url: str | None) -> None:
     from advisor.errors import UserError
     from advisor.evidence import opened
     from db.export import export as export_cluster
-    from db.files import write_bundle
+    from db.files import bundle_text, write_bundle
 
-    if output.exists() and not force:
+    to_stdout = str(output) == "-"
+    if not to_stdout and output.exists() and not force:
         raise UserError(f"{output} exists: choose another name, or --force")
     with opened(db_url) as engine:
         bundle = export_cluster(engine.url.render_as_string(hide_password=False), cluster)
+    if to_stdout:
+        echo(bundle_text(bundle))
+        return
     write_bundle(bundle, output)
     echo(f"{output}: {sum(map(len, bundle['kinds'].values()))} rows of {cluster}")
 

@@ -5,7 +5,7 @@ import click
 from advisor.checkpoint_interval import daly_interval_s, equation_5_interval_s, young_interval_s
 from advisor.commands.options import DURATION, format_option
 from advisor.commands.output import echo_csv, echo_json, echo_table
-from advisor.errors import UserError
+from advisor.scenario import require_in_range
 from advisor.units import format_duration
 
 
@@ -31,8 +31,8 @@ def command(save_s: float, mtbf_s: float, recovery_s: float, fmt: str) -> None:
 
     Young's sqrt(2 C M) is the first-order optimum and the first figure to look at.
     """
-    if save_s <= 0.0 or mtbf_s <= 0.0:
-        raise UserError("the save time and the MTBF must be more than 0, such as 60s and 4h")
+    for name, value in (("save_s", save_s), ("mtbf_s", mtbf_s), ("recovery_s", recovery_s)):
+        require_in_range(name, value)
     found = {
         "young": young_interval_s(save_s, mtbf_s),
         "daly": daly_interval_s(save_s, mtbf_s),

@@ -20,9 +20,14 @@ _PIPE_WIDTH = 140
 
 def canvas() -> Canvas:
     """What stdout can show."""
-    terminal = sys.stdout.isatty()
+    terminal = is_terminal()
     width = shutil.get_terminal_size().columns if terminal else _PIPE_WIDTH
     return Canvas(width=max(width, 60), color=terminal and not os.environ.get("NO_COLOR"))
+
+
+def is_terminal() -> bool:
+    """Whether somebody looks at stdout; it may even be closed."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def echo(text: str) -> None:
@@ -51,7 +56,7 @@ def echo_table(
     cells = [["" if cell is None else printable(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
     look, needed = canvas(), sum(widths) + 2 * len(widths)
-    if sys.stdout.isatty() and needed > look.width:
+    if is_terminal() and needed > look.width:
         _echo_blocks(header, cells)
         return
     right = set(numeric)

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from math import isfinite
 
 import click
 
@@ -48,13 +49,23 @@ def command(
         url = engine.url.render_as_string(hide_password=False)
         result = run_read_only(url, statement, row_limit=max_rows, time_limit_s=time_limit_s)
     if fmt == "json":
-        echo_json([dict(zip(result.columns, row, strict=True)) for row in result.rows])
+        rows = [[_json_cell(cell) for cell in row] for row in result.rows]
+        echo_json([dict(zip(result.columns, row, strict=True)) for row in rows])
     elif fmt == "csv":
         echo_csv(result.columns, result.rows)
     else:
         echo_table(result.columns, result.rows, numeric=_numeric(result.rows))
     if result.truncated:
         click.echo(f"only the first {max_rows:,} rows: raise it with --max-rows", err=True)
+
+
+def _json_cell(cell: object) -> object:
+    """JSON has no bytes, dates or infinity: they become text."""
+    if cell is None or isinstance(cell, bool | int | str):
+        return cell
+    if isinstance(cell, float):
+        return cell if isfinite(cell) else str(cell)
+    return cell.hex() if isinstance(cell, bytes) else str(cell)
 
 
 def _numeric(rows: Sequence[Sequence[object]]) -> list[int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from advisor.errors import MissingToolError, UserError
 from advisor.report import Report
 from advisor.reports import Canvas, render
+from db.whole_file import write_whole
 
 _PLAIN = {".md": "markdown", ".json": "json", ".csv": "csv", ".txt": "table"}
 ENDINGS = (".html", ".pdf", *_PLAIN)
@@ -17,18 +18,19 @@ _EXTRA = "install the extra: pip install 'failbench-advisor[app]'"
 def write_report(report: Report, path: Path, made_on: str | None = None) -> None:
     """Writes the whole file or nothing. `made_on` is a date; None is today's.
 
-    Raises UserError for an unknown ending or a place that cannot be written, MissingToolError
-    where the extra or a browser is missing. Without a browser, the HTML beside a PDF is written.
+    Raises UserError for an unknown ending, UnreachableError for a place that cannot be written,
+    MissingToolError where the extra or a browser is missing; the HTML of a PDF is written then.
     """
     ending = path.suffix.lower()
     if ending not in ENDINGS:
         raise UserError(f"{path} has no known ending: write one of {', '.join(ENDINGS)}")
     if ending in _PLAIN:
-        write_text(path, render(report.recommendation, _PLAIN[ending], Canvas(width=120)))
+        text = render(report.recommendation, _PLAIN[ending], Canvas(width=120))
+        write_whole(path, text.encode())
         return
     html = html_of(report, made_on)
     if ending == ".html":
-        write_text(path, html)
+        write_whole(path, html.encode())
     else:
         _write_pdf(html, path)
 
@@ -44,13 +46,7 @@ def html_of(report: Report, made_on: str | None = None) -> str:
 
 def pdf_of(report: Report, made_on: str | None = None) -> bytes:
     """The PDF report. Raises MissingToolError if the extra or a browser is missing."""
-    from advisor.reports.pdf import print_pdf
-
-    with tempfile.TemporaryDirectory(prefix="advisor-report-") as folder:
-        html, pdf = Path(folder) / "report.html", Path(folder) / "report.pdf"
-        write_text(html, html_of(report, made_on))
-        print_pdf(html, pdf)
-        return pdf.read_bytes()
+    return _printed(html_of(report, made_on))
 
 
 def today() -> str:
@@ -60,23 +56,23 @@ def today() -> str:
     return moment.strftime("%Y-%m-%d")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Under a temporary name, then renamed: the old file or the new one. Raises UserError."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise UserError(f"{path} cannot be written: {error.strerror}") from None
-
-
 def _write_pdf(html: str, path: Path) -> None:
+    """Prints the PDF; where that fails, leaves the HTML beside it, under a name that is free."""
+    try:
+        write_whole(path, _printed(html))
+    except MissingToolError as error:
+        beside = path.with_suffix(".html")
+        if beside.exists():
+            beside = path.with_name(f"{path.name}.html")
+        write_whole(beside, html.encode())
+        raise MissingToolError(f"{error} (the HTML is at {beside})") from None
+
+
+def _printed(html: str) -> bytes:
     from advisor.reports.pdf import print_pdf
 
-    beside = path.with_suffix(".html")
-    write_text(beside, html)
-    try:
-        print_pdf(beside, path)
-    except MissingToolError as error:
-        raise MissingToolError(f"{error} (the HTML is at {beside})") from None
+    with tempfile.TemporaryDirectory(prefix="advisor-report-") as folder:
+        page, pdf = Path(folder) / "report.html", Path(folder) / "report.pdf"
+        page.write_text(html, encoding="utf-8")
+        print_pdf(page, pdf)
+        return pdf.read_bytes()

@@ -35,10 +35,7 @@ def find_browser() -> str:
 
 
 def print_pdf(html: Path, pdf: Path) -> None:
-    """Prints a local HTML file. Raises MissingToolError if there is no browser, or it fails.
-
-    The PDF appears under its name only when it is complete.
-    """
+    """Prints a local HTML file. Raises MissingToolError if there is no browser, or it fails."""
     browser = find_browser()
     with tempfile.TemporaryDirectory(prefix="advisor-print-") as profile:
         partial = Path(profile) / "report.pdf"
@@ -50,12 +47,7 @@ def print_pdf(html: Path, pdf: Path) -> None:
         if not partial.exists() or not partial.stat().st_size:
             reason = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no output"]
             raise MissingToolError(f"{browser} did not print the report: {reason[0]}; {_HINT}")
-        beside = pdf.with_name(f".{pdf.name}.{os.getpid()}.tmp")
-        try:
-            shutil.copyfile(partial, beside)
-            beside.replace(pdf)
-        finally:
-            beside.unlink(missing_ok=True)
+        shutil.copyfile(partial, pdf)
 
 
 def _command(browser: str, profile: Path, html: Path, pdf: Path) -> list[str]:

@@ -26,7 +26,7 @@ def render(recommendation: Recommendation, canvas: Canvas) -> str:
     )
     _answer(console, recommendation)
     if recommendation.candidates:
-        console.print(_candidates(recommendation))
+        _candidates(console, recommendation)
         console.print(Text(words.EVIDENCE_LEGEND, style="dim"))
     _section(console, "Why these figures", words.rule_lines(recommendation))
     _section(console, "Evidence", words.evidence_lines(recommendation))
@@ -59,16 +59,23 @@ def _answer(console: Console, recommendation: Recommendation) -> None:
     console.print()
 
 
-def _candidates(recommendation: Recommendation) -> Table:
+def _candidates(console: Console, recommendation: Recommendation) -> None:
+    """A table, or where the terminal is too narrow for it a paragraph a candidate."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for index, title in enumerate(words.CANDIDATE_HEADER):
-        table.add_column(
-            title, justify="left" if index == 0 else "right", no_wrap=index > 0, overflow="fold"
-        )
+        table.add_column(title, justify="left" if index == 0 else "right", no_wrap=True)
     for candidate in recommendation.candidates:
         style = "bold" if recommendation.is_selected(candidate) else None
         table.add_row(*map(_safe, words.candidate_cells(candidate)), style=style)
-    return table
+    if console.measure(table, options=console.options.update(width=1_000)).maximum <= console.width:
+        console.print(table)
+        return
+    for candidate in recommendation.candidates:
+        name, *cells = words.candidate_cells(candidate)
+        titles = words.CANDIDATE_HEADER[1:]
+        console.print(_safe(name, "bold"))
+        line = ", ".join(f"{t} {c}" for t, c in zip(titles, cells, strict=True))
+        console.print(Padding(_safe(line), (0, 0, 0, 2)))
 
 
 def _safe(text: str, style: str = "") -> Text:

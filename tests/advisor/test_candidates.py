@@ -6,7 +6,7 @@ import pytest
 
 from advisor.errors import NoDataError, UserError
 from advisor.recommendation import Recommendation
-from advisor.scenario import IntervalPolicy, RestoreBasis, ScenarioInput
+from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, ScenarioInput
 from db.records import ClusterEvidence
 from tests.advisor.conftest import recommend
 
@@ -76,7 +76,8 @@ def test_host_memory_counts_every_rank_of_a_node(matilda: ClusterEvidence) -> No
     one_each = 4 * 204_700_000
     assert "ft2" in names(answer(matilda, host_memory_bytes=one_each))
     assert "ft6" not in names(answer(matilda, host_memory_bytes=one_each))
-    assert "818.8 MB" in reason(answer(matilda, host_memory_bytes=one_each - 1), "ft2")
+    assert "818800000 B of" in reason(answer(matilda, host_memory_bytes=one_each - 1), "ft2")
+    assert "818.8 MB of" in reason(answer(matilda, host_memory_bytes=800_000_000), "ft2")
     assert "1.638 GB" in reason(answer(matilda, host_memory_bytes=one_each), "ft6")
     assert "ft1" in names(answer(matilda, host_memory_bytes=0))
 
@@ -238,7 +239,62 @@ def test_calibrated_restores_show_their_own_evidence(matilda: ClusterEvidence) -
     between = answer(matilda, megabytes=400.0, restore_basis=RestoreBasis.CALIBRATED)
     ft1 = next(c for c in between.candidates if c.mechanism == "ft1")
     assert len([u for u in ft1.used if u.quantity == "restore_s"]) == 2
-    assert any(rule.startswith("restore = ") for rule in ft1.rules)
+    assert "restore: interpolated between the calibrated sizes" in ft1.rules
+    share = (400.0 - 204.7) / (2600.0 - 204.7)
+    assert ft1.restore_s == pytest.approx(0.3402 + share * (3.2705 - 0.3402))
+
+
+def test_a_calibrated_restore_is_bounded_too(matilda: ClusterEvidence) -> None:
+    near = answer(matilda, "a7", megabytes=2734.7, restore_basis=RestoreBasis.CALIBRATED)
+    assert "restore: in proportion from" in " ".join(near.candidates[0].rules)
+    far = answer(matilda, "a7", megabytes=10_900.0, restore_basis=RestoreBasis.CALIBRATED)
+    assert "the limit is 4" in reason(far, "ft2")
+
+
+def test_an_overhead_without_a_step_time_holds_at_its_own_size_only(
+    matilda: ClusterEvidence,
+) -> None:
+    # M2 is FT1's only large measurement, and its step time was not published.
+    at = answer(matilda, megabytes=2600.0, interval=20)
+    assert at.selected is not None
+    assert at.selected.evidence.value == "M"
+    assert "no data" in reason(answer(matilda, megabytes=1300.0), "ft1")
+    for step_time_s in (1e-6, 1000.0):
+        refused = answer(matilda, megabytes=2600.0, interval=20, step_time_s=step_time_s)
+        assert "the limit is 10" in reason(refused, "ft1")
+
+
+def test_a_carried_over_save_is_scaled_by_its_path(matilda: ClusterEvidence) -> None:
+    # FT2 saves over the same path in 714.9 ms on A1 and in 423.4 ms on A2 (Table VIII).
+    found = answer(matilda, "a1-sync", interval=100)
+    ft6 = next(c for c in found.candidates if c.mechanism == "ft6")
+    stall_s = 0.0675 * 100 * 32 / 284.9
+    expected = stall_s * 714.9 / 423.4 / (100 * 32 / 174.9)
+    assert ft6.overhead == pytest.approx(expected)
+    assert any("1.69 times as long on A1-SYNC as on A2 (FT2)" in rule for rule in ft6.rules)
+    ft1 = next(c for c in found.candidates if c.mechanism == "ft1")
+    assert not any("over the same path" in rule for rule in ft1.rules)
+
+
+def test_a_job_shorter_than_the_shortest_interval(matilda: ClusterEvidence) -> None:
+    assert "shorter than 10 steps" in reason(answer(matilda, duration_s=1.0), "ft1")
+    assert "ft1" in names(answer(matilda, duration_s=1.2))
+
+
+def test_advice_on_the_interval_can_be_followed(matilda: ClusterEvidence) -> None:
+    found = answer(matilda, max_overhead=1e-9, duration_s=3600.0)
+    assert "would keep it" not in reason(found, "ft1")
+
+
+def test_native_survivors_are_not_said_to_wait_for_detection(matilda: ClusterEvidence) -> None:
+    found = answer(
+        matilda, "a6", failure_regime=FailureRegime.MULTI, max_pause_s=3.0, detection_s=30.0
+    )
+    assert "survivors go on 3.9 s after a loss" in reason(found, "ft9")
+
+
+def test_rounding_does_not_hide_a_reason(matilda: ClusterEvidence) -> None:
+    assert "is 4.00048852 times from" in reason(answer(matilda, megabytes=818.9), "ft3")
 
 
 def test_the_bound_warning_says_how_low_the_bounds_were(matilda: ClusterEvidence) -> None:

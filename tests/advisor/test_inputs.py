@@ -25,8 +25,8 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "mechanisms": st.sampled_from([("ft1",), ("ft2", "ft9")]),
     "failure_regime": st.sampled_from(FailureRegime),
     "restore_basis": st.sampled_from(RestoreBasis),
-    "max_overhead": st.floats(0.0, 10.0),
-    "warning_coverage": st.floats(0.0, 1.0),
+    "max_overhead": st.one_of(st.just(0.0), st.floats(1e-9, 10.0)),
+    "warning_coverage": st.one_of(st.just(0.0), st.floats(1e-9, 1.0)),
 }
 
 

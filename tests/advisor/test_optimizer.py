@@ -30,7 +30,7 @@ def brute_force(model: CostModel, conditions: Conditions) -> tuple[float, int]:
         steps = model.interval_steps
         choices = [(model.stall_s / (steps * step_s), steps * step_s / 2, steps)]
     else:
-        first = min(model.min_interval_steps, last)
+        first = model.min_interval_steps
         choices = [
             (model.stall_s / (steps * step_s), steps * step_s / 2, steps)
             for steps in range(first, last + 1)

@@ -64,7 +64,7 @@ _SCENARIOS = {
     "slow-storage": f"--architecture a2 {_SMALL} --storage-write 100MB/s --max-overhead 0%",
     "no-memory": "--architecture a7 --state-size 2734.7MB --mtbf 4h --host-memory 1GB",
     "constant-failures": "--architecture a2 --state-size 204.7MB --mtbf 20s --detection 1s",
-    "huge": "--architecture a2 --state-size 204.7MB --mtbf 1e9y --duration 1e6y",
+    "huge": "--architecture a2 --state-size 204.7MB --mtbf 30000y --duration 30000y",
 }
 
 
