@@ -1,29 +1,29 @@
-"""The scenario in the sidebar: one field an input, each bound to the page's address."""
+"""The scenario in the sidebar: one field an input, each in the page's address."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import streamlit as st
 
 from advisor.errors import UserError
 from advisor.inputs import BY_OPTION, INPUTS, Group, Input, read_inputs, read_one
+from advisor.reports.markdown import escape
 from advisor.scenario import ScenarioInput
 from advisor.scenario_file import LARGEST_FILE_BYTES, parse_scenario_text
+from app import address
 from db.records import ClusterEvidence
 
 NODES, NODE_MTBF = "nodes", "node-mtbf"
-_STARTING = {"architecture": "a2", "state-size": "204.7MB", "mtbf": "4h"}
 REPEATED = ("mechanism",)
 """Inputs with several values: one parameter of the address each."""
+_STARTING = {"architecture": "a2", "state-size": "204.7MB", "mtbf": "4h"}
+"""What the fields hold before anybody typed: a scenario that has an answer."""
+_OPENED = "_opened_file"
 
 
 def choose_cluster(names: Sequence[str]) -> str:
     """The cluster, for every page."""
-    _say_if_unknown("cluster", names)
-    return str(
-        st.sidebar.selectbox(
-            "Cluster", names, key="cluster", bind="query-params", help=BY_OPTION["cluster"].help
-        )
+    return address.choice(
+        st.sidebar, "Cluster", "cluster", names, names[0], help=BY_OPTION["cluster"].help
     )
 
 
@@ -44,74 +44,53 @@ def scenario_form(
     return texts, _read(texts)
 
 
-def starting_text(option: str) -> str:
-    """What a field holds before anybody typed: a scenario that has an answer."""
-    return _STARTING.get(option, "")
-
-
 def _field(each: Input, evidence: ClusterEvidence) -> str:
+    default = _STARTING.get(each.option, "")
     if each.option == "architecture":
-        return _select(each, tuple(evidence.architectures), starting_text(each.option))
+        known = tuple(evidence.architectures)
+        return _select(each, known, default if default in known else known[0])
     if each.choices:
-        return _select(each, each.choices, "")
+        return _select(each, each.choices, None)
     if each.option in REPEATED:
-        return _mechanisms(each, tuple(evidence.mechanisms))
-    text = st.text_input(
+        known = tuple(evidence.mechanisms)
+        chosen = address.choices(
+            st, each.label, each.option, known, placeholder=each.default,
+            help="Only these; none chosen means all.",
+        )  # fmt: skip
+        return ",".join(chosen)
+    text = address.text(
+        st,
         each.label,
-        starting_text(each.option),
-        key=each.option,
-        bind="query-params",
+        each.option,
+        default,
         max_chars=100,
         placeholder=each.default or each.example,
         help=f"{each.help} Written as {each.example}.",
     )
-    _say_if_mistaken(each.option, text or "")
-    return text or ""
+    _say_if_mistaken(each, text)
+    return text
 
 
-def _select(each: Input, options: tuple[str, ...], first: str) -> str:
-    _say_if_unknown(each.option, options)
-    chosen = st.selectbox(
-        each.label,
-        options,
-        index=options.index(first) if first in options else None,
-        placeholder=each.default,
-        key=each.option,
-        bind="query-params",
-        help=each.help,
+def _select(each: Input, options: Sequence[str], default: str | None) -> str:
+    return address.choice(
+        st, each.label, each.option, options, default, placeholder=each.default, help=each.help
     )
-    return str(chosen or "")
-
-
-def _mechanisms(each: Input, options: tuple[str, ...]) -> str:
-    chosen = st.multiselect(
-        each.label,
-        options,
-        key=each.option,
-        bind="query-params",
-        placeholder=each.default,
-        help="Only these; none chosen means all.",
-    )
-    return ",".join(chosen)
 
 
 def _mtbf_from_nodes(texts: dict[str, str]) -> None:
     """Nodes x node MTBF, for people who know that instead."""
     st.caption("Or from one node's MTBF, which then decides:")
     left, right = st.columns(2)
-    nodes = left.text_input(
-        "Nodes", "", key=NODES, bind="query-params", max_chars=9, placeholder="such as 64"
+    nodes = address.text(left, "Nodes", NODES, max_chars=9, placeholder="such as 64")
+    node_mtbf = address.text(
+        right, "MTBF of a node", NODE_MTBF, max_chars=100, placeholder="such as 180d"
     )
-    node_mtbf = right.text_input(
-        "MTBF of a node", "", key=NODE_MTBF, bind="query-params", max_chars=100,
-        placeholder="such as 180d",
-    )  # fmt: skip
     if not (nodes or node_mtbf):
         return
     try:
-        texts["mtbf"] = job_mtbf(nodes or "", node_mtbf or "")
+        texts["mtbf"] = job_mtbf(nodes, node_mtbf)
     except UserError as error:
-        st.error(str(error))
+        st.error(escape(str(error)))
         texts["mtbf"] = ""
 
 
@@ -127,35 +106,19 @@ def _read(texts: Mapping[str, str]) -> ScenarioInput | None:
     try:
         return read_inputs(texts)
     except UserError as error:
-        st.sidebar.error(str(error))
+        st.sidebar.error(escape(str(error)))
         return None
 
 
-def _say_if_mistaken(option: str, text: str) -> None:
+def _say_if_mistaken(each: Input, text: str) -> None:
     if not text.strip():
-        if BY_OPTION[option].required:
-            st.error(f"{BY_OPTION[option].label} is needed, such as {BY_OPTION[option].example}")
+        if each.required:
+            st.error(f"{each.label} is needed, such as {each.example}")
         return
     try:
-        read_one(option, text)
+        read_one(each.option, text)
     except UserError as error:
-        st.error(str(error))
-
-
-def _say_if_unknown(option: str, options: Sequence[str]) -> None:
-    """An unknown name in the address would otherwise be replaced in silence."""
-    asked = st.session_state.get("_address", {}).get(option)
-    if asked and asked not in options:
-        st.sidebar.warning(
-            f"The address asks for {option} {asked[:40]!r}, which is not there: "
-            f"it is one of {', '.join(o for o in options if o)}."
-        )
-
-
-def remember_address() -> None:
-    """Keeps what the address said when the page was opened, before any field takes it over."""
-    if "_address" not in st.session_state:
-        st.session_state["_address"] = {k: str(v) for k, v in st.query_params.items()}
+        st.error(escape(str(error)))
 
 
 def _open_file() -> None:
@@ -167,27 +130,19 @@ def _open_file() -> None:
         key="scenario_file",
         help="TOML or JSON with the same names as the options of `advisor recommend`.",
     )
-    if file is None or st.session_state.get("_opened_file") == file.file_id:
+    if file is None or st.session_state.get(_OPENED) == file.file_id:
         return
-    st.session_state["_opened_file"] = file.file_id
     try:
         texts = parse_scenario_text(file.read(LARGEST_FILE_BYTES + 1), file.name)
         read_inputs({**_STARTING, **texts})
     except UserError as error:
-        st.error(f"{file.name[:60]}: {error}")
+        st.error(escape(f"{file.name[:60]}: {error}"))
         return
-    st.session_state["_pending"] = dict(texts)
-    st.rerun()
-
-
-def apply_pending() -> None:
-    """Puts an opened file's values into the fields, before they are drawn."""
-    texts: dict[str, Any] = st.session_state.pop("_pending", {})
+    st.session_state[_OPENED] = file.file_id
     for option, text in texts.items():
         name = option.replace("_", "-")
         if name in REPEATED:
-            st.session_state[name] = [part.strip().lower() for part in text.split(",")]
-        elif name in ("architecture", "failure-regime", "restore-basis"):
-            st.session_state[name] = text.strip().lower()
+            address.put_all(name, [part.strip().lower() for part in text.split(",")])
         else:
-            st.session_state[name] = text
+            address.put(name, text.strip())
+    st.rerun()

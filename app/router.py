@@ -1,9 +1,13 @@
 """The app's router: the sidebar that all pages share, then the page that was chosen."""
 
-import streamlit as st
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
-from app import data
-from app.form import apply_pending, choose_cluster, remember_address, scenario_form
+import streamlit as st
+from streamlit.navigation.page import StreamlitPage
+
+from app import address, data
+from app.form import choose_cluster, scenario_form
 from app.shown import Shown
 from app.views import (
     coverage,
@@ -14,6 +18,8 @@ from app.views import (
     sensitivity,
     sql,
 )
+
+_ICON = Path(__file__).with_name("icon.png")
 
 PAGES = (
     ("Recommend", "recommend", ":material/check_circle:", recommend.page),
@@ -28,35 +34,43 @@ PAGES = (
 
 def main() -> None:
     """Runs at every change, for one session."""
-    st.set_page_config(page_title="FailBench Advisor", page_icon=":material/shield:", layout="wide")
-    chosen = st.navigation(
-        [
-            st.Page(_nothing, title=title, url_path=path, icon=icon, default=path == "recommend")
-            for title, path, icon, _ in PAGES
-        ]
-    )
-    draw(chosen.url_path or "recommend")
+    # An icon of our own: Streamlit would fetch a named one from another host.
+    st.set_page_config(page_title="FailBench Advisor", page_icon=str(_ICON), layout="wide")
+    drawn: list[Shown] = []
+    chosen = st.navigation([_page(entry, drawn) for entry in PAGES])
+    # The sidebar is drawn before the page runs, and not by the page: its fields then keep their
+    # values, and their place in the address, from page to page.
+    address.begin(chosen.url_path)
+    shown = sidebar()
+    if shown is not None:
+        drawn.append(shown)
+    chosen.run()
+    address.end()
 
 
 def draw(path: str) -> None:
-    """The sidebar, then the page with that path.
-
-    The sidebar is drawn here and not by the pages: its fields then keep their values, and their
-    place in the address, from page to page.
-    """
-    remember_address()
-    apply_pending()
-    shown = _shown()
+    """The sidebar and one page, without the navigation around them."""
+    address.begin(path)
+    shown = sidebar()
     if shown is not None:
         next(page for _, known, _, page in PAGES if known == path)(shown)
+    address.end()
 
 
-def _nothing() -> None:
-    """Stands for a page in the navigation; `main` draws it."""
+def _page(
+    entry: tuple[str, str, str, Callable[[Shown], None]], drawn: Sequence[Shown]
+) -> StreamlitPage:
+    title, path, icon, page = entry
+
+    def run() -> None:
+        for shown in drawn:
+            page(shown)
+
+    return st.Page(run, title=title, url_path=path, icon=icon, default=path == "recommend")
 
 
-def _shown() -> Shown | None:
-    """The sidebar's choice; None, with the reason on the page, where the database has no answer."""
+def sidebar() -> Shown | None:
+    """Draws the sidebar; None, with the reason on the page, where the database has no answer."""
     names = data.or_explain(data.clusters)
     if names is None:
         return None

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from advisor.figures.coverage import STATE_WORDS, STATES, cells, coverage
+from app import address
 from app.shown import Shown
 from app.widgets import figure, link, table
 
@@ -18,13 +19,7 @@ def page(shown: Shown) -> None:
     )
     figure(coverage(matrix), "coverage", "Architectures and mechanisms: what was measured")
     st.subheader("Cell by cell")
-    picked = st.multiselect(
-        "States",
-        STATES,
-        default=("degenerate", "infeasible"),
-        key="states",
-        bind="query-params",
-    )
+    picked = address.choices(st, "States", "states", STATES, ("degenerate", "infeasible"))
     table(
         ("architecture", "mechanism", "state", "why"),
         [

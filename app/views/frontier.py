@@ -5,6 +5,7 @@ import streamlit as st
 from advisor.decide import AXES, frontier_of
 from advisor.figures.frontier import AXIS_TITLES, axis_words, frontier
 from advisor.reports import words
+from app import address
 from app.shown import Shown
 from app.widgets import answered, bullets, figure, link, table
 
@@ -58,12 +59,4 @@ def page(shown: Shown) -> None:
 
 
 def _axis(title: str, key: str, first: str) -> str:
-    return str(
-        st.selectbox(
-            title,
-            _NAMES,
-            index=_NAMES.index(first),
-            key=key,
-            bind="query-params",
-        )
-    )
+    return address.choice(st, title, key, _NAMES, first)

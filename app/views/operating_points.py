@@ -3,6 +3,7 @@
 import pandas as pd
 import streamlit as st
 
+from app import address
 from app.shown import Shown
 from app.widgets import link
 from db.records import ClusterEvidence
@@ -37,12 +38,8 @@ def page(shown: Shown) -> None:
     chosen = everything
     texts: dict[str, str | list[str]] = dict(shown.texts)
     for column, name in zip(st.columns(len(_FILTERS)), _FILTERS, strict=True):
-        picked = column.multiselect(
-            name.capitalize(),
-            sorted(everything[name].dropna().unique()),
-            key=f"filter-{name}",
-            bind="query-params",
-        )
+        known = sorted(everything[name].dropna().unique())
+        picked = address.choices(column, name.capitalize(), f"filter-{name}", known)
         texts[f"filter-{name}"] = picked
         if picked:
             chosen = chosen[chosen[name].isin(picked)]

@@ -12,7 +12,7 @@ from advisor.reports.files import html_of
 from advisor.reports.markdown import escape
 from advisor.saved import listed, load
 from advisor.units import format_duration
-from app import data
+from app import address, data
 from app.shown import Shown
 from app.widgets import bullets, link, section, table
 from db.records import RecommendationSummary
@@ -48,15 +48,7 @@ def _summaries() -> tuple[RecommendationSummary, ...]:
 
 
 def _choose(title: str, key: str, options: Sequence[str], first: str | None) -> str:
-    chosen = st.selectbox(
-        title,
-        options,
-        index=list(options).index(first) if first else None,
-        placeholder="nothing",
-        key=key,
-        bind="query-params",
-    )
-    return str(chosen or "")
+    return address.choice(st, title, key, options, first, placeholder="nothing")
 
 
 def _opened(recommendation_id: str) -> Recommendation | None:

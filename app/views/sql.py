@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from app import data
+from app import address, data
 from app.shown import Shown
 from app.widgets import link
 from db.read_only import QueryResult, run_read_only
@@ -39,19 +39,14 @@ def page(shown: Shown) -> None:
         on_change=lambda: _fill(asked),
         help="Fills in the statement, to run as it is or to change.",
     )
-    statement = st.text_area(
-        "Statement",
-        next(iter(asked.values())),
-        key="q",
-        bind="query-params",
-        height=180,
-        max_chars=20_000,
+    statement = address.area(
+        st, "Statement", "q", next(iter(asked.values())), height=180, max_chars=20_000
     )
-    if not (statement or "").strip():
+    if not statement.strip():
         st.info("Write a statement, or choose an example.")
         return
-    _show(statement or "")
-    link({**shown.texts, "q": statement or ""})
+    _show(statement)
+    link({**shown.texts, "q": statement})
 
 
 def questions() -> list[Question]:
