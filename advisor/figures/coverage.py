@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from advisor.figures.theme import styled
+from advisor.figures.theme import safe, styled
 from db.records import (
     ClusterEvidence,
     Evidence,
@@ -69,12 +69,12 @@ def coverage(found: Sequence[Cell]) -> go.Figure:
     grid = [[at[row, column] for column in columns] for row in rows]
     figure = go.Figure(
         go.Heatmap(
-            x=[c.upper() for c in columns],
-            y=[r.upper() for r in rows],
+            x=[safe(c.upper()) for c in columns],
+            y=[safe(r.upper()) for r in rows],
             z=[[STATES.index(c.state) for c in row] for row in grid],
             text=[[_LETTERS[c.state] for c in row] for row in grid],
             texttemplate="%{text}",
-            customdata=[[c.words for c in row] for row in grid],
+            customdata=[[safe(c.words) for c in row] for row in grid],
             hovertemplate="%{y} with %{x}: %{customdata}<extra></extra>",
             colorscale=_scale(),
             zmin=-0.5,

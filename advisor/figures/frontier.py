@@ -7,8 +7,9 @@ import plotly.graph_objects as go
 
 from advisor.decide import AXES, frontier_of
 from advisor.figures.axes import LogAxis, log_axis
-from advisor.figures.theme import EVIDENCE_NAMES, GREY, SYMBOLS, mechanism_colors, styled
+from advisor.figures.theme import EVIDENCE_NAMES, GREY, SYMBOLS, mechanism_colors, safe, styled
 from advisor.recommendation import Candidate
+from advisor.reports.words import label
 from advisor.units import format_bytes, format_duration, format_percent
 
 AXIS_TITLES = {
@@ -101,9 +102,9 @@ def _add_spot(
         y=[vertical.position(spot.y)],
         error_x=_error(spot, horizontal, position),
         mode="markers+text",
-        text=[candidate.mechanism.upper()],
+        text=[safe(candidate.mechanism.upper())],
         textposition="top center",
-        name=f"{candidate.mechanism.upper()} {candidate.name} ({EVIDENCE_NAMES[code]})",
+        name=f"{safe(label(candidate))} ({EVIDENCE_NAMES[code]})",
         marker={
             "size": 13,
             "symbol": SYMBOLS[code],
@@ -117,11 +118,13 @@ def _add_spot(
 def _hover(spot: Spot) -> str:
     candidate = spot.candidate
     verdict = (
-        f"dominated by {spot.dominated_by.upper()}" if spot.dominated_by else "on the frontier"
+        f"dominated by {safe(spot.dominated_by.upper())}"
+        if spot.dominated_by
+        else "on the frontier"
     )
     restore = "–" if candidate.restore_s is None else format_duration(candidate.restore_s)
     return (
-        f"<b>{candidate.mechanism.upper()} {candidate.name}</b><br>"
+        f"<b>{safe(label(candidate))}</b><br>"
         f"overhead {format_percent(candidate.overhead)}, restore {restore}<br>"
         f"{EVIDENCE_NAMES[candidate.evidence.value]}, {verdict}"
     )

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 
 from advisor.figures.axes import time_ticks
-from advisor.figures.theme import GREY, mechanism_colors, styled
+from advisor.figures.theme import GREY, mechanism_colors, safe, styled
 from advisor.inputs import BY_FIELD
 from advisor.reports.words import input_value
 from advisor.sensitivity import NOBODY, MtbfCurves, TornadoBar, WinnerMap
@@ -25,7 +25,7 @@ def mtbf_figure(curves: MtbfCurves, mechanisms: Sequence[str], mtbf_s: float) ->
         figure.add_scatter(
             x=curves.mtbf_s,
             y=100.0 * curve.slowdown,
-            name=curve.mechanism.upper(),
+            name=safe(curve.mechanism.upper()),
             mode="lines",
             line={"color": colors[curve.mechanism], "width": 2},
             customdata=[format_duration(value) for value in curves.mtbf_s],
@@ -48,7 +48,7 @@ def winner_figure(found: WinnerMap, mechanisms: Sequence[str]) -> go.Figure:
     names = sorted({name for row in found.winner for name in row})
     colors = {**mechanism_colors(mechanisms), NOBODY: "#D9D9D9"}
     codes = [[names.index(name) for name in row] for row in found.winner]
-    labels = [name.upper() if name else _NOBODY_WORDS for name in names]
+    labels = [safe(name.upper()) if name else _NOBODY_WORDS for name in names]
     figure = go.Figure(
         go.Heatmap(
             x=found.mtbf_s,
@@ -105,10 +105,10 @@ def tornado_figure(bars: Sequence[TornadoBar], slowdown: float) -> go.Figure:
             marker_color=color,
             customdata=[
                 f"{input_value(b.name, e.value)}: {format_percent(e.slowdown or 0.0)} longer, "
-                f"{e.winner.upper()}"
+                f"{safe(e.winner.upper())}"
                 for b, e in zip(known, ends, strict=True)
             ],
-            text=[e.winner.upper() for e in ends],
+            text=[safe(e.winner.upper()) for e in ends],
             textangle=0,
             hovertemplate="%{y} %{customdata}<extra></extra>",
         )

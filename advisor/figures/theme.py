@@ -5,6 +5,7 @@ enough to tell apart), shape tells the evidence. Backgrounds are transparent: th
 """
 
 from collections.abc import Iterable, Mapping
+from html import escape
 
 import plotly.graph_objects as go
 
@@ -29,6 +30,11 @@ _SERIES = ("#4C78A8", "#F58518", "#72B7B2", "#54A24B", "#B279A2", "#9D755D")
 def mechanism_colors(mechanisms: Iterable[str]) -> Mapping[str, str]:
     """A colour for each mechanism, the same wherever the same mechanisms are listed."""
     return {name: _PALETTE[index % len(_PALETTE)] for index, name in enumerate(sorted(mechanisms))}
+
+
+def safe(text: str) -> str:
+    """Text from outside for a plotly label: its pseudo-HTML and %{templates} do not act."""
+    return escape(text).replace("{", "&#123;")
 
 
 def series_color(index: int) -> str:

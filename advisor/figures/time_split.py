@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import plotly.graph_objects as go
 
 from advisor.figures.axes import TimeUnit, time_unit
-from advisor.figures.theme import series_color, styled
+from advisor.figures.theme import safe, series_color, styled
 from advisor.recommendation import Candidate, Recommendation
 from advisor.units import format_duration
 
@@ -27,7 +27,7 @@ def time_split(recommendation: Recommendation) -> go.Figure:
     totals_s = [_added_s(c) for c in candidates]
     shown_s = _shown_s(totals_s)
     unit = time_unit(shown_s)
-    names = [c.mechanism.upper() for c in candidates]
+    names = [safe(c.mechanism.upper()) for c in candidates]
     figure = go.Figure()
     for index, (title, field) in enumerate(_TERMS):
         values = [float(getattr(c.terms, field)) for c in candidates]

@@ -1,0 +1,129 @@
+"""What the figures show: the numbers of the answer, names as text, and axes that can show 0."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import text
+
+from advisor.evidence import opened
+from advisor.figures.axes import log_axis, time_ticks, time_unit
+from advisor.figures.coverage import cells, coverage
+from advisor.figures.frontier import frontier, spots
+from advisor.figures.sensitivity import mtbf_figure, tornado_figure, winner_figure
+from advisor.figures.theme import mechanism_colors
+from advisor.figures.time_split import time_split
+from advisor.recommendation import Recommendation
+from advisor.report import sensitivity_of
+from advisor.scenario import IntervalPolicy, ScenarioInput
+from db.records import ClusterEvidence
+from tests.advisor.conftest import recommend
+
+
+def answer(evidence: ClusterEvidence, **more: Any) -> Recommendation:
+    stated: dict[str, Any] = {"architecture": "a2", "state_bytes": 204_700_000, "mtbf_s": 14400.0}
+    return recommend(evidence, ScenarioInput(**(stated | {"detection_s": 30.0} | more)))
+
+
+def traces(figure: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(figure.to_json())["data"]
+    return found
+
+
+def test_the_bars_add_up_to_the_time_added(matilda: ClusterEvidence) -> None:
+    found = answer(matilda)
+    figure = time_split(found)
+    unit_s = {"h": 3600.0, "d": 86400.0}[figure.layout.xaxis.title.text.split("(")[1][:-1]]
+    for index, candidate in enumerate(found.candidates):
+        bar_s = sum(float(trace.x[index]) for trace in figure.data) * unit_s
+        added_s = (candidate.expected_completion_s or 0.0) - found.scenario.duration_s
+        assert bar_s == pytest.approx(added_s)
+
+
+def test_bars_without_a_candidate_are_empty(matilda: ClusterEvidence) -> None:
+    assert time_split(answer(matilda, max_pause_s=1.0)).data == ()
+
+
+def test_frontier_spots_are_the_candidates(matilda: ClusterEvidence) -> None:
+    found = answer(matilda, warning_lead_s=2.0, interval=IntervalPolicy.MEASURED)
+    by_name = {s.candidate.mechanism: s for s in spots(found.candidates, "overhead", "restore")}
+    assert by_name["ft4"].x == 0.0
+    assert {m for m, s in by_name.items() if s.dominated_by is None} == {"ft1", "ft2", "ft4"}
+    # Table VII: 0.48 +- 0.03 %.
+    assert by_name["ft1"].x_error == pytest.approx(0.0003)
+    figure = frontier(found.candidates, tuple(matilda.mechanisms))
+    assert "0" in figure.layout.xaxis.ticktext
+    hover = " ".join(t.get("hovertemplate", "") for t in traces(figure))
+    assert "dominated by FT1" in hover
+
+
+@pytest.mark.parametrize("axes", [("lost-work", "host-memory"), ("expected-time", "overhead")])
+def test_frontier_takes_any_axes(matilda: ClusterEvidence, axes: tuple[str, str]) -> None:
+    found = answer(matilda, warning_lead_s=2.0)
+    assert len(frontier(found.candidates, tuple(matilda.mechanisms), *axes).data) >= 6
+
+
+def test_sensitivity_figures_show_every_candidate(matilda: ClusterEvidence) -> None:
+    found = answer(matilda)
+    moved = sensitivity_of(matilda, found.scenario)
+    mechanisms = tuple(matilda.mechanisms)
+    curves = mtbf_figure(moved.curves, mechanisms, found.scenario.mtbf_s)
+    assert {t.name for t in curves.data} == {c.mechanism.upper() for c in found.candidates}
+    winners = winner_figure(moved.winners, mechanisms)
+    assert {label for row in winners.data[0].text for label in row} >= {"FT1"}
+    assert found.selected is not None
+    slowdown = (found.selected.expected_completion_s or 0.0) / found.scenario.duration_s - 1.0
+    bars = tornado_figure(moved.tornado, slowdown)
+    assert "MTBF" in bars.data[0].y
+
+
+def test_coverage_is_the_view(matilda: ClusterEvidence, shipped_database: Any) -> None:
+    with opened(str(shipped_database)) as engine, engine.connect() as connection:
+        view = {
+            (r.architecture, r.mechanism): r.coverage if r.status == "viable" else r.status
+            for r in connection.execute(text("SELECT * FROM coverage_view"))
+        }
+    assert {(c.architecture, c.mechanism): c.state for c in cells(matilda)} == view
+    assert len(coverage(cells(matilda)).data) == 6
+
+
+def test_names_cannot_bring_markup_or_templates(matilda: ClusterEvidence) -> None:
+    hostile = "<a href='javascript:1'>x</a> %{y} <img src=x>"
+    mechanism = replace(matilda.mechanisms["ft1"], name=hostile)
+    evil = replace(matilda, mechanisms={**matilda.mechanisms, "ft1": mechanism})
+    found = answer(evil)
+    for figure in (time_split(found), frontier(found.candidates, tuple(evil.mechanisms))):
+        shown = figure.to_json().replace("\\u003c", "<")
+        assert "<a href" not in shown
+        assert "<img" not in shown
+        assert "</a> %{y}" not in shown
+        assert "&gt; %{y}" not in shown
+
+
+def test_colours_are_told_apart() -> None:
+    colors = mechanism_colors([f"ft{n}" for n in range(1, 10)])
+    assert len(set(colors.values())) == 9
+    assert colors == mechanism_colors([f"ft{n}" for n in range(9, 0, -1)])
+
+
+@given(st.lists(st.one_of(st.just(0.0), st.floats(1e-6, 1e12)), min_size=1, max_size=8))
+def test_log_axis_keeps_order_and_shows_every_value(values: list[float]) -> None:
+    axis = log_axis(values, str)
+    positions = [axis.position(v) for v in sorted(values)]
+    assert positions == sorted(positions)
+    low, high = axis.span
+    assert all(low <= p <= high for p in positions)
+    assert axis.has_zero == (0.0 in values)
+    assert list(axis.tick_positions) == sorted(axis.tick_positions)
+
+
+def test_time_axes_speak_human_units() -> None:
+    assert time_unit(2 * 86400.0).name == "d"
+    assert time_unit(7000.0).name == "min"
+    seconds, labels = time_ticks(60.0, 1e6)
+    assert labels == ["1 min", "10 min", "1 h", "6 h", "1 d", "1 w"]
+    assert np.all(np.diff(seconds) > 0)
