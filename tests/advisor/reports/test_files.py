@@ -172,8 +172,9 @@ def _assert_inside(page: object) -> None:
     outside: list[str] = []
 
     def visit(text: str, cm: list[float], tm: list[float], font: object, size: float) -> None:
-        x = tm[4] * cm[0] + cm[4]
-        width = 0.35 * abs(tm[0] * cm[0]) * size * len(text.strip())
+        x = tm[4] * cm[0] + tm[5] * cm[2] + cm[4]
+        along = abs(tm[0] * cm[0] + tm[1] * cm[2])  # 0 for an upright axis title
+        width = 0.35 * along * size * len(text.strip())
         if text.strip() and not (x >= 0 and x + width <= 600):
             outside.append(text)
 
