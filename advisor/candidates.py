@@ -430,11 +430,8 @@ def _native_multi(
         traces = {trace for trace, _ in outcomes}
         seen += [
             (p, recovery)
-            for p in evidence.points
-            if p.architecture == scenario.architecture
-            and p.mechanism == mechanism.mechanism_id
-            and p.trace in traces
-            and (recovery := value_of(p, Quantity.RECOVERY)) is not None
+            for p in evidence.points_of(scenario.architecture, mechanism.mechanism_id)
+            if p.trace in traces and (recovery := value_of(p, Quantity.RECOVERY)) is not None
         ]
     if not seen:
         raise NoPredictionError(

@@ -5,7 +5,7 @@ Pure; `ClusterEvidence` in, numbers with their origin out.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import exp, log
+from functools import lru_cache
 
 from advisor.errors import NoDataError, UserError
 from advisor.transfer import LinearTransfer, fit_transfer
@@ -45,7 +45,7 @@ def is_same(a: float, b: float) -> bool:
 
 def ratio_distance(a: float, b: float) -> float:
     """How many times the larger is the smaller; 1 where they are equal."""
-    return exp(abs(log(a / b)))
+    return max(a / b, b / a)
 
 
 def require_architecture(evidence: ClusterEvidence, architecture: str) -> None:
@@ -53,7 +53,7 @@ def require_architecture(evidence: ClusterEvidence, architecture: str) -> None:
     if architecture not in evidence.architectures:
         known = ", ".join(evidence.architectures)
         raise UserError(f"there is no architecture {architecture!r}: write one of {known}")
-    measured = sorted({p.architecture for p in evidence.points})
+    measured = sorted({measured for measured, _ in evidence.points_by_pair})
     if architecture not in measured:
         raise NoDataError(
             f"cluster {evidence.cluster.cluster} has no measurement of {architecture}: "
@@ -97,12 +97,13 @@ def baseline_points(evidence: ClusterEvidence, architecture: str) -> list[Operat
     """Runs without a mechanism: they give throughput, detection and what a loss does."""
     return [
         p
-        for p in evidence.points
-        if p.architecture == architecture
-        and evidence.mechanisms[p.mechanism].cadence is Cadence.NEVER
+        for name, mechanism in evidence.mechanisms.items()
+        if mechanism.cadence is Cadence.NEVER
+        for p in evidence.points_of(architecture, name)
     ]
 
 
+@lru_cache(maxsize=1024)
 def step_time_s(evidence: ClusterEvidence, architecture: str, workload: str) -> float | None:
     """batch / throughput (samples/s/rank) of the failure-free baseline; None if not measured."""
     for point in baseline_points(evidence, architecture):
@@ -183,12 +184,14 @@ def bound_excess(evidence: ClusterEvidence, path: TransferPath) -> tuple[float, 
     return (min(ratios), max(ratios)) if ratios else None
 
 
+@lru_cache(maxsize=128)
 def save_transfer(evidence: ClusterEvidence, mechanism: str) -> LinearTransfer | None:
     """A transfer fitted over every save that the cluster measured for the mechanism."""
     saves = [
         (p.state_bytes, save)
-        for p in evidence.points
-        if p.mechanism == mechanism and (save := value_of(p, Quantity.SAVE)) is not None
+        for architecture in evidence.architectures
+        for p in evidence.points_of(architecture, mechanism)
+        if (save := value_of(p, Quantity.SAVE)) is not None
     ]
     if not saves:
         return None
@@ -199,13 +202,11 @@ def failed_points(
     evidence: ClusterEvidence, architectures: Iterable[str], mechanism: str
 ) -> list[OperatingPoint]:
     """Points whose runs deadlocked or failed before they could be measured."""
-    names = set(architectures)
     return [
         p
-        for p in evidence.points
-        if p.architecture in names
-        and p.mechanism == mechanism
-        and p.outcome in (PointOutcome.DEADLOCK, PointOutcome.FAILED)
+        for architecture in architectures
+        for p in evidence.points_of(architecture, mechanism)
+        if p.outcome in (PointOutcome.DEADLOCK, PointOutcome.FAILED)
     ]
 
 
@@ -218,15 +219,12 @@ def nearest_point(
     interval_steps: int | None = None,
 ) -> OperatingPoint | None:
     """The complete point nearest in state size, then in interval, then by name."""
-    names = set(architectures)
-    found = [
+    found = (
         p
-        for p in evidence.points
-        if p.architecture in names
-        and p.mechanism == mechanism
-        and p.outcome is PointOutcome.COMPLETE
-        and has_values(p)
-    ]
+        for architecture in architectures
+        for p in evidence.points_of(architecture, mechanism)
+        if p.outcome is PointOutcome.COMPLETE and has_values(p)
+    )
 
     def distance(point: OperatingPoint) -> tuple[float, float, str]:
         interval = 1.0
@@ -243,10 +241,8 @@ def multi_failure_outcomes(
     """(trace, share of runs that resumed) for every trace with more than one failure."""
     return [
         (p.trace, resumed)
-        for p in evidence.points
-        if p.architecture == architecture
-        and p.mechanism == mechanism.mechanism_id
-        and p.trace is not None
+        for p in evidence.points_of(architecture, mechanism.mechanism_id)
+        if p.trace is not None
         and p.trace not in SINGLE_FAILURE_TRACES
         and (resumed := p.values.get(Quantity.RESUMED)) is not None
     ]

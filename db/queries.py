@@ -141,9 +141,15 @@ def evidence_version(evidence: ClusterEvidence) -> str:
         evidence.sources,
     ):
         records.extend(value for _, value in sorted(mapping.items()))
-    plain = [dataclasses.asdict(record) for record in records]
-    canonical = json.dumps(plain, sort_keys=True, allow_nan=False, default=sorted)
+    canonical = json.dumps(records, sort_keys=True, allow_nan=False, default=_plain)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    """What `json` does not know: records as their fields, sets in order."""
+    if isinstance(value, frozenset):
+        return sorted(value)
+    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
 
 
 def _cluster(connection: Connection, cluster: str) -> Cluster:

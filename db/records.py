@@ -7,6 +7,7 @@ exist (infinite, not run, ...) is None and says why in `missing_reason`; it is n
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 
 class Evidence(StrEnum):
@@ -259,9 +260,12 @@ class Source:
     published_on: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class ClusterEvidence:
-    """All that one database knows of one cluster; what the decision core reads."""
+    """All that one database knows of one cluster; what the decision core reads.
+
+    Immutable, and compared by identity, so that what is computed from it can be kept beside it.
+    """
 
     cluster: Cluster
     architectures: Mapping[str, Architecture]
@@ -270,6 +274,18 @@ class ClusterEvidence:
     points: tuple[OperatingPoint, ...]
     calibrations: tuple[Calibration, ...]
     sources: Mapping[str, Source]
+
+    @cached_property
+    def points_by_pair(self) -> Mapping[tuple[str, str], tuple[OperatingPoint, ...]]:
+        """The points of each (architecture, mechanism), in their order."""
+        found: dict[tuple[str, str], list[OperatingPoint]] = {}
+        for point in self.points:
+            found.setdefault((point.architecture, point.mechanism), []).append(point)
+        return {pair: tuple(points) for pair, points in found.items()}
+
+    def points_of(self, architecture: str, mechanism: str) -> tuple[OperatingPoint, ...]:
+        """The points of one pair; none where it was not measured."""
+        return self.points_by_pair.get((architecture, mechanism), ())
 
 
 @dataclass(frozen=True, slots=True)

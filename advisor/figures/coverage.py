@@ -51,11 +51,8 @@ class Cell:
 
 def cells(evidence: ClusterEvidence) -> list[Cell]:
     """Every pair, architectures first."""
-    by_pair: dict[tuple[str, str], list[OperatingPoint]] = {}
-    for point in evidence.points:
-        by_pair.setdefault((point.architecture, point.mechanism), []).append(point)
     return [
-        _cell(evidence, architecture, mechanism, by_pair.get((architecture, mechanism), []))
+        _cell(evidence, architecture, mechanism, evidence.points_of(architecture, mechanism))
         for architecture in evidence.architectures
         for mechanism in evidence.mechanisms
     ]

@@ -44,30 +44,28 @@ def mtbf_figure(curves: MtbfCurves, mechanisms: Sequence[str], mtbf_s: float) ->
 
 
 def winner_figure(found: WinnerMap, mechanisms: Sequence[str]) -> go.Figure:
-    """Who wins at each MTBF and state size, one colour a mechanism, with a name on each region."""
+    """Who wins at each MTBF and state size, one colour a mechanism.
+
+    Drawn as areas, not as a heat map, which would be a picture of pixels in a printed report.
+    """
     names = sorted({name for row in found.winner for name in row})
     colors = {**mechanism_colors(mechanisms), NOBODY: "#D9D9D9"}
-    codes = [[names.index(name) for name in row] for row in found.winner]
-    labels = [safe(name.upper()) if name else _NOBODY_WORDS for name in names]
-    figure = go.Figure(
-        go.Heatmap(
-            x=found.mtbf_s,
-            y=found.state_bytes,
-            z=codes,
-            text=[[labels[code] for code in row] for row in codes],
-            customdata=[
-                [f"{format_bytes(size)} a rank, MTBF {format_duration(m)}" for m in found.mtbf_s]
-                for size in found.state_bytes
-            ],
-            hovertemplate="%{text}: %{customdata}<extra></extra>",
-            colorscale=_steps([colors[name] for name in names]),
-            zmin=-0.5,
-            zmax=len(names) - 0.5,
-            showscale=False,
+    figure = go.Figure()
+    for name in names:
+        x, y = _areas(found, name)
+        label = safe(name.upper()) if name else _NOBODY_WORDS
+        figure.add_scatter(
+            x=x,
+            y=y,
+            mode="lines",
+            line={"width": 0.5, "color": colors[name]},
+            fill="toself",
+            fillcolor=colors[name],
+            name=label,
+            text=label,
+            hoveron="fills",
+            hoverinfo="text",
         )
-    )
-    for name, label in zip(names, labels, strict=True):
-        _add_key(figure, label, colors[name])
     figure.update_layout(showlegend=True)
     ticks, words = time_ticks(float(found.mtbf_s[0]), float(found.mtbf_s[-1]))
     figure.update_xaxes(
@@ -75,7 +73,7 @@ def winner_figure(found: WinnerMap, mechanisms: Sequence[str]) -> go.Figure:
         title="MTBF of the job",
         tickvals=ticks,
         ticktext=words,
-        range=_log_ends(found.mtbf_s),
+        range=_log_ends(_edges(found.mtbf_s)),
     )
     sizes = [float(s) for s in np.geomspace(found.state_bytes[0], found.state_bytes[-1], 6)]
     figure.update_yaxes(
@@ -83,9 +81,39 @@ def winner_figure(found: WinnerMap, mechanisms: Sequence[str]) -> go.Figure:
         title="state per rank",
         tickvals=sizes,
         ticktext=[format_bytes(float(f"{s:.2g}")) for s in sizes],
-        range=_log_ends(found.state_bytes),
+        range=_log_ends(_edges(found.state_bytes)),
     )
     return styled(figure, title="Who finishes first", height=420)
+
+
+def _areas(found: WinnerMap, name: str) -> tuple[list[float | None], list[float | None]]:
+    """Rectangles around the runs of cells that one mechanism wins, as one path with gaps."""
+    across, upwards = _edges(found.mtbf_s), _edges(found.state_bytes)
+    x: list[float | None] = []
+    y: list[float | None] = []
+    for row, winners in enumerate(found.winner):
+        low, high = float(upwards[row]), float(upwards[row + 1])
+        for first, last in _runs(winners, name):
+            left, right = float(across[first]), float(across[last + 1])
+            x += [left, right, right, left, left, None]
+            y += [low, low, high, high, low, None]
+    return x, y
+
+
+def _runs(winners: Sequence[str], name: str) -> list[tuple[int, int]]:
+    """First and last index of each run of `name`."""
+    at = [index for index, winner in enumerate(winners) if winner == name]
+    firsts = [i for i in at if i - 1 not in set(at)]
+    lasts = [i for i in at if i + 1 not in set(at)]
+    return list(zip(firsts, lasts, strict=True))
+
+
+def _edges(centres: NDArray[Any]) -> NDArray[np.float64]:
+    """The borders of cells around points of a geometric grid."""
+    logs = np.log(centres.astype(np.float64))
+    middles = 0.5 * (logs[:-1] + logs[1:])
+    ends = (2 * logs[0] - middles[0], 2 * logs[-1] - middles[-1])
+    return np.asarray(np.exp(np.concatenate([[ends[0]], middles, [ends[1]]])), dtype=np.float64)
 
 
 def tornado_figure(bars: Sequence[TornadoBar], slowdown: float) -> go.Figure:
@@ -127,23 +155,3 @@ def _log_ends(values: NDArray[Any]) -> list[float]:
 
 def _input_label(field: str) -> str:
     return BY_FIELD[field].label
-
-
-def _steps(colors: Sequence[str]) -> list[tuple[float, str]]:
-    """A colour scale of flat steps, one a code."""
-    edges = np.linspace(0.0, 1.0, len(colors) + 1)
-    return [
-        (float(edge), color)
-        for index, color in enumerate(colors)
-        for edge in (edges[index], edges[index + 1])
-    ]
-
-
-def _add_key(figure: go.Figure, label: str, color: str) -> None:
-    figure.add_scatter(
-        x=[None],
-        y=[None],
-        mode="markers",
-        marker={"symbol": "square", "size": 12, "color": color},
-        name=label,
-    )

@@ -1,5 +1,7 @@
 """Recommend: the answer first and in words, then everything behind it."""
 
+from collections.abc import Callable
+
 import streamlit as st
 
 from advisor.errors import MissingToolError
@@ -66,11 +68,14 @@ def _details(recommendation: Recommendation) -> None:
 
 def _take_away(shown: Shown, recommendation: Recommendation) -> None:
     """Files are made when they are clicked, not at every change."""
-    report = make_report(recommendation, shown.evidence)
+
+    def report() -> Report:
+        return make_report(recommendation, shown.evidence)
+
     st.subheader("Take it along")
     with st.container(horizontal=True):
         for label, name, mime, make in (
-            ("Report (HTML)", "report.html", "text/html", lambda: html_of(report)),
+            ("Report (HTML)", "report.html", "text/html", lambda: html_of(report())),
             (
                 "Markdown",
                 "report.md",
@@ -86,7 +91,7 @@ def _take_away(shown: Shown, recommendation: Recommendation) -> None:
             _save(recommendation)
 
 
-def _pdf_button(report: Report) -> None:
+def _pdf_button(report: Callable[[], Report]) -> None:
     try:
         find_browser()
     except MissingToolError as error:
@@ -94,7 +99,7 @@ def _pdf_button(report: Report) -> None:
         return
     st.download_button(
         "Report (PDF)",
-        lambda: pdf_of(report),
+        lambda: pdf_of(report()),
         "report.pdf",
         "application/pdf",
         on_click="ignore",

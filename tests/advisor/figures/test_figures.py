@@ -74,7 +74,7 @@ def test_sensitivity_figures_show_every_candidate(matilda: ClusterEvidence) -> N
     curves = mtbf_figure(moved.curves, mechanisms, found.scenario.mtbf_s)
     assert {t.name for t in curves.data} == {c.mechanism.upper() for c in found.candidates}
     winners = winner_figure(moved.winners, mechanisms)
-    assert {label for row in winners.data[0].text for label in row} >= {"FT1"}
+    assert {t.name for t in winners.data} == {"FT1", "none fits"}
     assert found.selected is not None
     slowdown = (found.selected.expected_completion_s or 0.0) / found.scenario.duration_s - 1.0
     bars = tornado_figure(moved.tornado, slowdown)
@@ -127,3 +127,17 @@ def test_time_axes_speak_human_units() -> None:
     seconds, labels = time_ticks(60.0, 1e6)
     assert labels == ["1 min", "10 min", "1 h", "6 h", "1 d", "1 w"]
     assert np.all(np.diff(seconds) > 0)
+
+
+def test_the_areas_of_the_map_cover_it_once(matilda: ClusterEvidence) -> None:
+    found = answer(matilda, warning_lead_s=1.5)
+    winners = sensitivity_of(matilda, found.scenario).winners
+    covered = 0.0
+    for trace in winner_figure(winners, tuple(matilda.mechanisms)).data:
+        corners = [(x, y) for x, y in zip(trace.x, trace.y, strict=True) if x is not None]
+        for start in range(0, len(corners), 5):
+            (left, low), (right, _), (_, high) = corners[start : start + 3]
+            covered += float(np.log(right / left) * np.log(high / low))
+    m, s = np.log(winners.mtbf_s), np.log(winners.state_bytes.astype(float))
+    whole = (m[-1] - m[0]) * (1 + 1 / (len(m) - 1)) * (s[-1] - s[0]) * (1 + 1 / (len(s) - 1))
+    assert covered == pytest.approx(whole, rel=1e-3)
