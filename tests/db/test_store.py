@@ -1,9 +1,9 @@
 """Evidence as it is read, and recommendations that stay as they were given."""
 
-from collections.abc import dataclasses
+import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
-import Iterator
 import pytest
 from sqlalchemy import Engine, event
 
