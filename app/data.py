@@ -3,6 +3,7 @@
 Evidence is immutable, so all sessions share one copy; nothing that a person types is kept here.
 """
 
+import gc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -98,4 +99,9 @@ def _clusters(address: str, changed: str) -> tuple[str, ...]:
 @st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner="Reading the measurements")
 def _loaded(address: str, cluster: str, changed: str) -> Loaded:
     evidence = load_evidence(_engine(address), cluster)
-    return Loaded(evidence, evidence_version(evidence))
+    found = Loaded(evidence, evidence_version(evidence))
+    # Streamlit collects garbage after every run of a page. Looking through ten thousand points
+    # each time takes longer than the page itself, and there is no garbage among them.
+    gc.collect()
+    gc.freeze()
+    return found

@@ -122,8 +122,16 @@ def change_token(connection: Connection) -> str:
         snapshot = "SELECT CAST(txid_snapshot_xmax(txid_current_snapshot()) AS TEXT)"
         return str(connection.execute(text(snapshot)).scalar_one())
     path = Path(str(connection.engine.url.database))
-    found = [file.stat() for file in (path, Path(f"{path}-wal")) if file.exists()]
-    return " ".join(f"{each.st_ino}:{each.st_size}:{each.st_mtime_ns}" for each in found)
+    return " ".join(_stamp(file) for file in (path, Path(f"{path}-wal")))
+
+
+def _stamp(file: Path) -> str:
+    """Nothing for an empty log: readers make one and remove it again."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return ""
+    return f"{found.st_size}:{found.st_mtime_ns}" if found.st_size else ""
 
 
 def data_version(connection: Connection, cluster: str) -> str:

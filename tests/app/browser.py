@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.error import URLError
 from urllib.request import urlopen
@@ -61,6 +61,17 @@ def _wait(address: str, process: "subprocess.Popen[bytes]") -> None:
         except (URLError, OSError):
             time.sleep(0.1)
     raise AssertionError("the app did not start")
+
+
+def server_rss_bytes(address: str) -> int:
+    """Resident memory of the server that listens on the address."""
+    flag = f"--server.port={address.rpartition(':')[2]}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if flag in (process / "cmdline").read_bytes().split(b"\0"):
+                fields = (process / "status").read_text().split()
+                return 1024 * int(fields[fields.index("VmRSS:") + 1])
+    raise AssertionError(f"no server listens on {address}")
 
 
 def _group_lives(group: int, within_s: float = 10.0) -> bool:
