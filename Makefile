@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup demo test check static fast format formatted lint types imports benchmark data clean
+.PHONY: help setup demo test check static fast format formatted lint types imports benchmark screenshots data clean
 
 help:
 	@echo "make demo       set up, create a database with the paper's cluster, recommend"
@@ -14,6 +14,7 @@ help:
 	@echo "make check      formatting, lint, types, import rules, fast tests"
 	@echo "make format     format the code"
 	@echo "make benchmark  the performance figures, as ratios"
+	@echo "make screenshots  every page in light and dark, wide and narrow; the README's pictures"
 	@echo "make data       regenerate the generated files of data/"
 	@echo "make clean      remove what the other targets made"
 
@@ -60,6 +61,9 @@ imports: setup
 
 benchmark: setup
 	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks
+
+screenshots: setup
+	$(BIN)/python -m tests.app.screenshots --all $(DEMO)/screenshots --readme docs/pictures
 
 data: setup
 	$(BIN)/python -m measure.matrix > data/compatibility.csv

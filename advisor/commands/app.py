@@ -4,7 +4,6 @@ import os
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import click
 
@@ -40,16 +39,10 @@ def command(port: int, address: str, db_url: str | None) -> None:
 
 def server_command(port: int, address: str) -> list[str]:
     """The command that serves the app; everything that must not be left to defaults is stated."""
-    spec = find_spec("app")
-    assert spec is not None
-    assert spec.origin is not None
-    main = Path(spec.origin).with_name("main.py")
     return [
         sys.executable,
         "-m",
-        "streamlit",
-        "run",
-        str(main),
+        "app.serve",
         f"--server.port={port}",
         f"--server.address={address}",
         "--server.headless=true",
@@ -57,5 +50,9 @@ def server_command(port: int, address: str) -> list[str]:
     ]
 
 
+_QUIET = {"STREAMLIT_LOGGER_LEVEL": "error"}
+
+
 def _environment(url: str) -> dict[str, str]:
-    return {**os.environ, "ADVISOR_DB_URL": url}
+    # Python's -P keeps a folder named `app` in the current directory from being served instead.
+    return {**os.environ, "ADVISOR_DB_URL": url, "PYTHONSAFEPATH": "1", **_QUIET}

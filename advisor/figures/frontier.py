@@ -78,7 +78,7 @@ def frontier(
         )
     return styled(
         figure,
-        title=f"Frontier: {AXIS_TITLES[x_axis]} against {AXIS_TITLES[y_axis]}",
+        title=f"{x_axis} against {y_axis}".replace("-", " ").capitalize(),
         height=460,
     )
 

@@ -1,0 +1,71 @@
+"""Pictures of every page, in light and dark, wide and narrow: `make screenshots`.
+
+Looked at by a person; the two of the README are kept in docs/pictures/.
+"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Browser
+
+from advisor.evidence import opened
+from tests.app.browser import chromium, serving
+
+_ADDRESS = "?architecture=a2&state-size=204.7MB&mtbf=4h&detection=30s&warning-lead=2s"
+_PAGES = {
+    "recommend": "",
+    "frontier": "frontier",
+    "sensitivity": "sensitivity",
+    "coverage": "coverage",
+    "operating-points": "operating-points",
+    "sql": "sql",
+    "saved": "saved",
+}
+_WIDTHS = {"wide": 1280, "narrow": 390}
+_HEIGHT = 900
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--all", type=Path, required=True, help="folder for every picture")
+    parser.add_argument("--readme", type=Path, required=True, help="folder for the README's two")
+    arguments = parser.parse_args()
+    arguments.all.mkdir(parents=True, exist_ok=True)
+    arguments.readme.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "advisor.db"
+        with opened(str(database)):
+            pass
+        with serving(database) as address, chromium() as browser:
+            for page, path in _PAGES.items():
+                for width in _WIDTHS:
+                    for scheme in ("light", "dark"):
+                        target = arguments.all / f"{page}-{width}-{scheme}.png"
+                        url = f"{address}/{path}{_ADDRESS}"
+                        _shoot(browser, url, _WIDTHS[width], scheme, target)
+                        print(target)
+            for page, path in (("recommend", ""), ("frontier", "frontier")):
+                target = arguments.readme / f"{page}.png"
+                _shoot(browser, f"{address}/{path}{_ADDRESS}", 1280, "light", target)
+                print(target)
+
+
+def _shoot(browser: Browser, url: str, width: int, scheme: str, target: Path) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": _HEIGHT},
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    tab = context.new_page()
+    tab.goto(url)
+    tab.get_by_test_id("stMain").get_by_role("heading").first.wait_for(timeout=30_000)
+    tab.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    for chart in tab.get_by_test_id("stPlotlyChart").all():
+        chart.locator(".main-svg").first.wait_for(timeout=30_000)
+    tab.wait_for_timeout(1000)
+    tab.screenshot(path=target)
+    context.close()
+
+
+if __name__ == "__main__":
+    main()
