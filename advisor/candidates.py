@@ -405,11 +405,10 @@ def _native_single(
         if value_of(point, Quantity.RESUMED) == 1.0:
             slowdown = value_of(point, Quantity.AGGREGATE_SLOWDOWN)
             latency = scenario.detection_s
-            used = tuple(
-                used_value(point, q)
-                for q in (Quantity.DETECTION, Quantity.AGGREGATE_SLOWDOWN, Quantity.RESUMED)
-                if q in point.values
-            )
+            wanted = [Quantity.AGGREGATE_SLOWDOWN, Quantity.RESUMED]
+            if "detection_s" in scenario.assumed:
+                wanted.insert(0, Quantity.DETECTION)
+            used = tuple(used_value(point, q) for q in wanted if q in point.values)
             return latency, latency, slowdown, used
     raise NoPredictionError(
         f"no data: no run on {evidence.cluster.cluster} showed {scenario.architecture.upper()} "

@@ -5,7 +5,8 @@ Pure; `ClusterEvidence` in, numbers with their origin out.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import wraps
+from typing import Concatenate, ParamSpec, TypeVar
 
 from advisor.errors import NoDataError, UserError
 from advisor.transfer import LinearTransfer, fit_transfer
@@ -26,9 +27,28 @@ from db.records import (
 SAME_SIZE = 0.02
 """Within 2 % a size, rate or step time counts as the measured one."""
 
-MEASURED_CODES = frozenset({Evidence.MEASURED, Evidence.MEASURED_ANALYTICAL})
 CONTINUES_AFTER_LOSS = "continues_after_loss"
 SINGLE_FAILURE_TRACES = frozenset({"F1"})
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def kept(
+    look_up: Callable[Concatenate[ClusterEvidence, P], T],
+) -> Callable[Concatenate[ClusterEvidence, P], T]:
+    """Computes once for each evidence and arguments; the results go when the evidence goes."""
+
+    @wraps(look_up)
+    def once(evidence: ClusterEvidence, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        key = (look_up.__name__, args)
+        if key not in evidence.kept:
+            evidence.kept[key] = look_up(evidence, *args, **kwargs)
+        found: T = evidence.kept[key]
+        return found
+
+    return once
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +123,7 @@ def baseline_points(evidence: ClusterEvidence, architecture: str) -> list[Operat
     ]
 
 
-@lru_cache(maxsize=1024)
+@kept
 def step_time_s(evidence: ClusterEvidence, architecture: str, workload: str) -> float | None:
     """batch / throughput (samples/s/rank) of the failure-free baseline; None if not measured."""
     for point in baseline_points(evidence, architecture):
@@ -184,14 +204,14 @@ def bound_excess(evidence: ClusterEvidence, path: TransferPath) -> tuple[float, 
     return (min(ratios), max(ratios)) if ratios else None
 
 
-@lru_cache(maxsize=128)
+@kept
 def save_transfer(evidence: ClusterEvidence, mechanism: str) -> LinearTransfer | None:
     """A transfer fitted over every save that the cluster measured for the mechanism."""
     saves = [
         (p.state_bytes, save)
         for architecture in evidence.architectures
         for p in evidence.points_of(architecture, mechanism)
-        if (save := value_of(p, Quantity.SAVE)) is not None
+        if (save := value_of(p, Quantity.SAVE))
     ]
     if not saves:
         return None
@@ -245,6 +265,7 @@ def multi_failure_outcomes(
         if p.trace is not None
         and p.trace not in SINGLE_FAILURE_TRACES
         and (resumed := p.values.get(Quantity.RESUMED)) is not None
+        and resumed.value is not None
     ]
 
 

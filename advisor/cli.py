@@ -63,7 +63,8 @@ def cli() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command and exits: 0 done, 2 the input is at fault, 3 a program is missing.
+    """Runs the command and exits: 0 done, 1 a difference or a bug, 2 the input is at fault, 3 a
+    program is missing, 130 interrupted.
 
     An error that a person can mend is one line on stderr; a bug keeps its traceback.
     """

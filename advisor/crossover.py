@@ -14,7 +14,7 @@ The shortcut leaves out that the number of failures grows with (1 + O) too. With
 free, each candidate is re-optimised at every M and the crossing is found numerically.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 import numpy as np
@@ -100,15 +100,7 @@ def _gap(
     mtbf_s: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     """Relative difference of the expected times: negative where a is faster, NaN where unknown."""
-    at = Conditions(
-        duration_s=conditions.duration_s,
-        mtbf_s=mtbf_s,
-        step_time_s=conditions.step_time_s,
-        detection_s=conditions.detection_s,
-        regroup_s=conditions.regroup_s,
-        init_s=conditions.init_s,
-        max_overhead=conditions.max_overhead,
-    )
+    at = replace(conditions, mtbf_s=mtbf_s)
     expected_a = np.broadcast_to(evaluate(a, at).expected_s, mtbf_s.shape)
     expected_b = np.broadcast_to(evaluate(b, at).expected_s, mtbf_s.shape)
     with np.errstate(invalid="ignore"):

@@ -25,7 +25,7 @@ from advisor.recommendation import (
     SourceNote,
     Versions,
 )
-from advisor.scenario import IntervalPolicy, RestoreBasis, Scenario
+from advisor.scenario import IntervalPolicy, Scenario
 from advisor.units import format_duration, format_percent
 from db.records import ClusterEvidence, Evidence, Quantity
 
@@ -38,6 +38,7 @@ AXES = {
 }
 """Axis name at the edge -> field of a candidate."""
 DEFAULT_AXES = ("overhead", "restore")
+_BOUNDS = (Evidence.ANALYTICAL.value, Evidence.LOWER_BOUND.value)
 
 
 def decide(
@@ -176,7 +177,7 @@ def _warnings(
         )
         return
     yield from _first_order_warning(scenario, selected)
-    yield from _bound_warning(evidence, scenario, selected)
+    yield from _bound_warning(evidence, selected)
     if "detection_s" in scenario.assumed and scenario.detection_s >= 60.0:
         yield (
             f"detection takes {format_duration(scenario.detection_s)} because it follows the "
@@ -194,13 +195,10 @@ def _first_order_warning(scenario: Scenario, selected: Candidate) -> Iterable[st
         )
 
 
-def _bound_warning(
-    evidence: ClusterEvidence, scenario: Scenario, selected: Candidate
-) -> Iterable[str]:
+def _bound_warning(evidence: ClusterEvidence, selected: Candidate) -> Iterable[str]:
     """Says that an analytical restore is a lower bound, and how low it was where that is known."""
-    if scenario.restore_basis is RestoreBasis.CALIBRATED or not any(
-        u.quantity == Quantity.RESTORE.value and u.evidence != Evidence.MEASURED.value
-        for u in selected.used
+    if not any(
+        u.quantity == Quantity.RESTORE.value and u.evidence in _BOUNDS for u in selected.used
     ):
         return
     words = f"the restore of {selected.mechanism.upper()} rests on an analytical lower bound"

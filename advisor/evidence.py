@@ -1,4 +1,4 @@
-"""Gets the evidence out of the database: the only file of the core that uses its engine."""
+"""Gets the evidence out of the database; with saved.py, all of the core that uses its engine."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
-from advisor.decide import decide
+from advisor.decide import DEFAULT_AXES, decide
 from advisor.defaults import DEFAULT_CLUSTER, resolve
 from advisor.recommendation import Recommendation, Versions
 from advisor.scenario import Scenario, ScenarioInput
@@ -53,7 +53,7 @@ def ask(engine: Engine, inputs: ScenarioInput) -> Question:
     return Question(evidence, resolve(inputs, evidence))
 
 
-def answer(question: Question, axes: tuple[str, ...] = ("overhead", "restore")) -> Recommendation:
+def answer(question: Question, axes: tuple[str, ...] = DEFAULT_AXES) -> Recommendation:
     """The recommendation, with the versions of what it was computed by and from."""
     versions = Versions(
         advisor_version=advisor_version(),

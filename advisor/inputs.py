@@ -258,10 +258,13 @@ def read_inputs(texts: Mapping[str, str]) -> ScenarioInput:
 
     Raises UserError that names the input, and what would be valid.
     """
-    values = {}
+    values: dict[str, Any] = {}
     for option, text in texts.items():
         if text.strip():
-            values[require_input(option).field] = read_one(option, text)
+            field = require_input(option).field
+            if field in values:
+                raise UserError(f"{BY_FIELD[field].option} is there twice")
+            values[field] = read_one(option, text)
     for each in INPUTS:
         if each.required and each.field not in values:
             raise UserError(f"{each.option} is missing: {each.help} Write {each.example}")

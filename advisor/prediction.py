@@ -151,7 +151,10 @@ def _predict_periodic(
     if interval is None:
         raise NoPredictionError(f"{point.point_id} does not say at which interval it was measured")
     own_step_s = _stall_step_s(evidence, scenario, point, trail)
-    stall_s = trail.use(point, Quantity.OVERHEAD) * interval * own_step_s
+    overhead = trail.use(point, Quantity.OVERHEAD)
+    if overhead < 0.0:
+        trail.rules.append("measured as faster than without it, by noise: overhead taken as 0")
+    stall_s = max(overhead, 0.0) * interval * own_step_s
     stall_s *= _size_scale(evidence, scenario, mechanism, point, trail)
     stall_s *= _storage_scale(evidence, scenario, mechanism.save_path, trail)
     stall_s *= _path_scale(evidence, scenario, mechanism, point, trail)
@@ -199,12 +202,18 @@ def _predict_after_failure(
     )
     if point is None:
         raise _recovery_not_observed(evidence, scenario, mechanism)
-    _size_scale(evidence, scenario, mechanism, point, trail)
+    if not is_same(scenario.state_bytes, point.state_bytes):
+        raise NoPredictionError(
+            f"no data: its recovery was observed at {format_bytes(point.state_bytes)} a rank only"
+        )
     if value_of(point, Quantity.LOST_STEPS) is None:
         raise NoPredictionError(f"{point.point_id} does not say how much work a failure loses")
+    # An observed recovery holds all of T_rec (Eq. (4)); Eq. (5) adds regrouping and
+    # initialisation by itself.
+    restore_s = trail.use(point, Quantity.RECOVERY) - scenario.regroup_s - scenario.init_s
     model = CostModel(
         is_periodic=False,
-        restore_s=trail.use(point, Quantity.RECOVERY),
+        restore_s=max(restore_s, 0.0),
         overhead=trail.use(point, Quantity.OVERHEAD) if Quantity.OVERHEAD in point.values else 0.0,
         lost_steps=trail.use(point, Quantity.LOST_STEPS),
     )
@@ -495,6 +504,10 @@ def _restore_s(
         found = calibrated(evidence, mechanism.restore_path)
         if found:
             return storage * _calibrated_s(found, scenario.state_bytes, trail)
+        trail.notes.append(
+            f"{evidence.cluster.cluster} has no calibration of "
+            f"{mechanism.restore_path.value.replace('_', ' ')}: the published restore is used"
+        )
     published_s = trail.use(point, Quantity.RESTORE)
     if is_same(scenario.state_bytes, point.state_bytes):
         return published_s * storage

@@ -85,7 +85,7 @@ def size_grid(evidence: ClusterEvidence, scenario: Scenario) -> NDArray[np.int64
     sizes = [p.state_bytes for p in evidence.points if p.architecture == scenario.architecture]
     low = min(*sizes, scenario.state_bytes) / _MAP_REACH
     high = max(*sizes, scenario.state_bytes) * _MAP_REACH
-    return np.geomspace(low, high, _MAP_SIZES).round().astype(np.int64)
+    return np.maximum(np.geomspace(low, high, _MAP_SIZES).round(), 1.0).astype(np.int64)
 
 
 def command_line(scenario: Scenario) -> str:

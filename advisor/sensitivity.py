@@ -188,7 +188,7 @@ def _winners_over(
 
 def _end(evidence: ClusterEvidence, scenario: Scenario, name: str, factor: float) -> TornadoEnd:
     value = getattr(scenario, name) * factor
-    moved = replace(scenario, **{name: round(value) if name.endswith("_bytes") else value})
+    moved = replace(scenario, **{name: max(1, round(value)) if name.endswith("_bytes") else value})
     candidates = consider(evidence, moved).candidates
     if not candidates:
         return TornadoEnd(value, None, NOBODY)

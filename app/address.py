@@ -119,8 +119,9 @@ def _note(key: str, value: Any, default: Any) -> Any:
 def _known(
     where: Any, key: str, values: Sequence[str], options: Sequence[str], default: str | None
 ) -> str | None:
-    if values[0] in options:
-        return values[0]
+    for asked in (values[0], values[0].strip().lower()):
+        if asked in options:
+            return asked
     where.warning(
         escape(
             f"The address asks for {key} {values[0][:40]!r}, which is not there: "

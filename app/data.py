@@ -15,6 +15,7 @@ from sqlalchemy import Engine
 from advisor.decide import decide
 from advisor.evidence import load_evidence
 from advisor.recommendation import Recommendation, Versions
+from advisor.reports.markdown import escape
 from advisor.scenario import Scenario
 from advisor.version import advisor_version
 from db.errors import DatabaseError
@@ -52,7 +53,7 @@ def database() -> Iterator[Engine]:
 
 
 def clusters() -> tuple[str, ...]:
-    """Every cluster, the most measured first. Raises as `database` does."""
+    """Every cluster, in order of name. Raises as `database` does."""
     with database() as engine:
         return _clusters(url(), token(engine))
 
@@ -79,7 +80,7 @@ def or_explain(read: Callable[[], T]) -> T | None:
     try:
         return read()
     except DatabaseError as error:
-        st.error(str(error), icon=":material/database_off:")
+        st.error(escape(str(error)), icon=":material/database_off:")
         st.caption("Nothing is lost by waiting: this page reads the database anew at each change.")
         return None
 

@@ -4,8 +4,17 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from advisor.defaults import DEFAULT_CLUSTER
 from advisor.errors import UserError
-from advisor.inputs import BY_OPTION, INPUTS, Group, Input, read_inputs, read_one
+from advisor.inputs import (
+    BY_OPTION,
+    INPUTS,
+    Group,
+    Input,
+    read_inputs,
+    read_one,
+    require_input,
+)
 from advisor.reports.markdown import escape
 from advisor.scenario import ScenarioInput
 from advisor.scenario_file import LARGEST_FILE_BYTES, parse_scenario_text
@@ -22,8 +31,9 @@ _OPENED = "_opened_file"
 
 def choose_cluster(names: Sequence[str]) -> str:
     """The cluster, for every page."""
+    first = DEFAULT_CLUSTER if DEFAULT_CLUSTER in names else names[0]
     return address.choice(
-        st.sidebar, "Cluster", "cluster", names, names[0], help=BY_OPTION["cluster"].help
+        st.sidebar, "Cluster", "cluster", names, first, help=BY_OPTION["cluster"].help
     )
 
 
@@ -133,16 +143,25 @@ def _open_file() -> None:
     if file is None or st.session_state.get(_OPENED) == file.file_id:
         return
     try:
-        texts = parse_scenario_text(file.read(LARGEST_FILE_BYTES + 1), file.name)
-        read_inputs({**_STARTING, **texts})
+        stated = parse_scenario_text(file.read(LARGEST_FILE_BYTES + 1), file.name)
+        read_inputs(stated)
     except UserError as error:
         st.error(escape(f"{file.name[:60]}: {error}"))
         return
     st.session_state[_OPENED] = file.file_id
-    for option, text in texts.items():
-        name = option.replace("_", "-")
-        if name in REPEATED:
-            address.put_all(name, [part.strip().lower() for part in text.split(",")])
-        else:
-            address.put(name, text.strip())
+    _fill(stated)
     st.rerun()
+
+
+def _fill(stated: Mapping[str, str]) -> None:
+    """The form as if nothing else had been typed; names as the options have them."""
+    texts = {require_input(option).option: text for option, text in stated.items()}
+    for each in INPUTS:
+        text = texts.get(each.option, "")
+        written = each.write(each.parse(text)) if text.strip() else ""
+        if each.option in REPEATED:
+            address.put_all(each.option, written.split(",") if written else [])
+        elif written or each.option != "cluster":
+            address.put(each.option, written)
+    for key in (NODES, NODE_MTBF):
+        address.put(key, "")

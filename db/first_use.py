@@ -9,9 +9,11 @@ import errno
 import fcntl
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from db.errors import EmptyDatabaseError, UnreachableError
@@ -28,7 +30,11 @@ def ensure_ready(url: str) -> bool:
     empty one raises EmptyDatabaseError, which names `advisor db upgrade`.
     """
     path = sqlite_path(url)
-    made = path is not None and _make(path)
+    made = False
+    if path is not None and not path.exists():
+        with _hidden(path) as hidden:
+            pass
+        made = hidden.is_published
     engine = open_engine(url)
     try:
         check_schema(engine)
@@ -43,17 +49,6 @@ def ensure_ready(url: str) -> bool:
     return made
 
 
-def _make(path: Path) -> bool:
-    """Builds and publishes the file; False if it is there already, or by the time it is built."""
-    with _one_line(path):
-        if path.exists():
-            return False
-        refuse_network_filesystem(path)
-        with _building_folder(path) as folder:
-            _build(folder / path.name)
-            return _publish(folder / path.name, path)
-
-
 @contextmanager
 def hidden_database(url: str) -> Iterator[str]:
     """A SQLite database that is not there yet, filled, under a name that nobody else opens.
@@ -64,17 +59,29 @@ def hidden_database(url: str) -> Iterator[str]:
     """
     path = sqlite_path(url)
     assert path is not None
+    with _hidden(path) as hidden:
+        yield str(hidden.file)
+
+
+@dataclass(slots=True)
+class _Hidden:
+    file: Path
+    is_published: bool = False
+
+
+@contextmanager
+def _hidden(path: Path) -> Iterator[_Hidden]:
     with ExitStack() as stack:
         with _one_line(path):
             refuse_network_filesystem(path)
             folder = stack.enter_context(_building_folder(path))
-            built = folder / path.name
-            _build(built)
-            as_built = _fingerprint(built)
-        yield str(built)
+            hidden = _Hidden(folder / path.name)
+            _build(hidden.file)
+            as_built = _fingerprint(hidden.file)
+        yield hidden
         with _one_line(path):
-            published = _publish(built, path)
-        if not published and _fingerprint(built) != as_built:
+            hidden.is_published = _publish(hidden.file, path)
+        if not hidden.is_published and _fingerprint(hidden.file) != as_built:
             raise UnreachableError(
                 f"another process made {path} at the same moment: run the command again"
             )
@@ -105,8 +112,9 @@ def _one_line(path: Path) -> Iterator[None]:
 def _building_folder(path: Path) -> Iterator[Path]:
     path.parent.mkdir(parents=True, exist_ok=True)
     _sweep(path)
-    folder = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    folder.mkdir()
+    # Process ids come back, in containers above all: the name is made unique besides.
+    prefix = f".{path.name}.{os.getpid()}."
+    folder = Path(tempfile.mkdtemp(prefix=prefix, suffix=".tmp", dir=path.parent))
     try:
         yield folder
     finally:
@@ -116,10 +124,11 @@ def _building_folder(path: Path) -> Iterator[Path]:
 def _sweep(path: Path) -> None:
     """Removes what killed processes left: old, and of a process that is gone."""
     for folder in path.parent.glob(f".{path.name}.*.tmp"):
-        pid = folder.name.removesuffix(".tmp").rpartition(".")[2]
-        old = time.time() - folder.stat().st_mtime > _ABANDONED_AFTER_S
-        if old and pid.isdigit() and not Path(f"/proc/{pid}").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+        pid = folder.name.removeprefix(f".{path.name}.").partition(".")[0]
+        with suppress(FileNotFoundError):  # its process has just finished
+            old = time.time() - folder.stat().st_mtime > _ABANDONED_AFTER_S
+            if old and (pid == str(os.getpid()) or not Path(f"/proc/{pid}").exists()):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def _build(path: Path) -> None:

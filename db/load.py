@@ -1,4 +1,4 @@
-"""Loads data folders and bundles, all or nothing, and exports a cluster as a bundle.
+"""Loads data folders and bundles, all or nothing.
 
 Every problem of every row is named before anything is written. Loading the same rows again
 changes nothing; rows that are in the database but not in the files stay.

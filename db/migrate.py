@@ -273,9 +273,11 @@ def _scratch(engine: Engine) -> Iterator[Connection]:
     """A connection whose new tables vanish: SQLite in memory, or PostgreSQL's temporary schema."""
     if engine.dialect.name == "sqlite":
         memory = create_engine("sqlite://")
-        with memory.connect() as connection:
-            yield connection
-        memory.dispose()
+        try:
+            with memory.connect() as connection:
+                yield connection
+        finally:
+            memory.dispose()
         return
     with engine.connect() as connection:
         connection.exec_driver_sql("SET LOCAL search_path TO pg_temp")

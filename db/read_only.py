@@ -74,6 +74,16 @@ def run_read_only(
     return run(url, statement, row_limit, time.monotonic() + time_limit_s)
 
 
+def unique(columns: tuple[str, ...]) -> list[str]:
+    """Column names told apart, for SQL allows two of one name."""
+    seen: dict[str, int] = {}
+    names = []
+    for column in columns:
+        seen[column] = seen.get(column, 0) + 1
+        names.append(column if seen[column] == 1 else f"{column} ({seen[column]})")
+    return names
+
+
 def _run_sqlite(url: str, statement: str, row_limit: int, deadline: float) -> QueryResult:
     path = sqlite_path(url)
     assert path is not None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 
 class Evidence(StrEnum):
@@ -282,6 +283,11 @@ class ClusterEvidence:
         for point in self.points:
             found.setdefault((point.architecture, point.mechanism), []).append(point)
         return {pair: tuple(points) for pair, points in found.items()}
+
+    @cached_property
+    def kept(self) -> dict[object, Any]:
+        """What others computed from this evidence, kept for as long as it lives."""
+        return {}
 
     def points_of(self, architecture: str, mechanism: str) -> tuple[OperatingPoint, ...]:
         """The points of one pair; none where it was not measured."""

@@ -37,13 +37,12 @@ def input_option(option: str, **changes: Any) -> Callable[[F], F]:
     return _option(BY_OPTION[option], **changes)
 
 
-def input_options(*leave_out: str) -> Callable[[F], F]:
-    """The options of all scenario inputs but some, in their order."""
+def input_options() -> Callable[[F], F]:
+    """The options of all scenario inputs, in their order."""
 
     def decorate(function: F) -> F:
         for each in reversed(INPUTS):
-            if each.option not in leave_out:
-                function = _option(each)(function)
+            function = _option(each)(function)
         return function
 
     return decorate

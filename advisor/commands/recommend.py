@@ -24,18 +24,13 @@ def command(fmt: str, save: bool, db_url: str | None, **options: Any) -> None:
     filled in from the cluster's own measurements and listed in the answer with its origin.
     """
     from advisor.evidence import answer, ask, opened
+    from advisor.saved import save as keep
 
     inputs = scenario_input(options)
     with opened(db_url) as engine:
         recommendation = answer(ask(engine, inputs))
         text = render(recommendation, fmt, canvas())
-        saved = _save(engine, recommendation) if save else None
+        saved = keep(engine, recommendation) if save else None
     echo(text)
     if saved:
         click.echo(f"saved as {saved}: print it again with `advisor report {saved}`", err=True)
-
-
-def _save(engine: Any, recommendation: Any) -> str:
-    from advisor.saved import save
-
-    return save(engine, recommendation)

@@ -13,6 +13,7 @@ from advisor.reports import FORMATS, render
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from advisor.recommendation import Recommendation
     from advisor.report import Report
     from db.records import RecommendationSummary
 
@@ -50,6 +51,8 @@ def command(
     """
     from advisor.evidence import opened
 
+    if recommendation_id and also_id:
+        raise UserError("give the ID once, as an argument or as --id")
     wanted = recommendation_id or also_id
     if wanted and scenario:
         raise UserError("give an ID or --scenario, not both")
@@ -61,10 +64,11 @@ def command(
         if not wanted and not scenario:
             _list(engine, fmt)
             return
-        report = _on_scenario(engine, scenario) if scenario else _on_saved(engine, wanted or "")
-    if output is None:
-        echo(render(report.recommendation, fmt, canvas()))
-        return
+        found = _answer(engine, scenario, wanted or "")
+        if output is None:
+            echo(render(found, fmt, canvas()))
+            return
+        report = _report(engine, found, is_saved=scenario is None)
     from advisor.reports.files import write_report
 
     write_report(report, output)
@@ -79,24 +83,25 @@ def _require_ending(output: Path) -> None:
         raise UserError(f"{output} has no known ending: write one of {', '.join(ENDINGS)}")
 
 
-def _on_scenario(engine: "Engine", scenario: Path) -> "Report":
+def _answer(engine: "Engine", scenario: Path | None, recommendation_id: str) -> "Recommendation":
     from advisor.evidence import answer, ask
-    from advisor.report import make_report
+    from advisor.saved import load
     from advisor.scenario_file import read_scenario_file
 
-    question = ask(engine, read_scenario_file(scenario))
-    return make_report(answer(question), question.evidence)
+    if scenario is None:
+        return load(engine, recommendation_id)
+    return answer(ask(engine, read_scenario_file(scenario)))
 
 
-def _on_saved(engine: "Engine", recommendation_id: str) -> "Report":
+def _report(engine: "Engine", found: "Recommendation", *, is_saved: bool) -> "Report":
     from advisor.evidence import load_evidence
-    from advisor.report import make_saved_report
-    from advisor.saved import load
+    from advisor.report import make_report, make_saved_report
     from db.queries import evidence_version
 
-    saved = load(engine, recommendation_id)
-    evidence = load_evidence(engine, saved.scenario.cluster)
-    return make_saved_report(saved, evidence, evidence_version(evidence))
+    evidence = load_evidence(engine, found.scenario.cluster)
+    if is_saved:
+        return make_saved_report(found, evidence, evidence_version(evidence))
+    return make_report(found, evidence)
 
 
 def _list(engine: "Engine", fmt: str) -> None:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 from math import isfinite
 
 import click
@@ -39,7 +40,7 @@ def command(
     recovery_view, evidence_view. docs/sql.md has ten questions with their queries.
     """
     from advisor.evidence import opened
-    from db.read_only import run_read_only
+    from db.read_only import run_read_only, unique
 
     if time_limit_s <= 0.0:
         raise UserError("the time limit must be more than 0, such as 10s")
@@ -50,7 +51,7 @@ def command(
         result = run_read_only(url, statement, row_limit=max_rows, time_limit_s=time_limit_s)
     if fmt == "json":
         rows = [[_json_cell(cell) for cell in row] for row in result.rows]
-        echo_json([dict(zip(result.columns, row, strict=True)) for row in rows])
+        echo_json([dict(zip(unique(result.columns), row, strict=True)) for row in rows])
     elif fmt == "csv":
         echo_csv(result.columns, result.rows)
     else:
@@ -63,8 +64,8 @@ def _json_cell(cell: object) -> object:
     """JSON has no bytes, dates or infinity: they become text."""
     if cell is None or isinstance(cell, bool | int | str):
         return cell
-    if isinstance(cell, float):
-        return cell if isfinite(cell) else str(cell)
+    if isinstance(cell, float | Decimal):
+        return float(cell) if isfinite(cell) else str(cell)
     return cell.hex() if isinstance(cell, bytes) else str(cell)
 
 

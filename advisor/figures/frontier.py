@@ -23,7 +23,7 @@ AXIS_TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """One candidate on the plane; `errors` are half-widths on both axes, None where unknown."""
+    """One candidate on the plane; `x_error` is the half-width of its overhead, if known."""
 
     candidate: Candidate
     x: float

@@ -52,7 +52,12 @@ def pdf_of(report: Report, made_on: str | None = None) -> bytes:
 def today() -> str:
     """The date in UTC; SOURCE_DATE_EPOCH fixes it, for files that can be compared."""
     epoch = os.environ.get("SOURCE_DATE_EPOCH")
-    moment = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    try:
+        moment = datetime.fromtimestamp(int(epoch), UTC) if epoch else datetime.now(UTC)
+    except (ValueError, OverflowError, OSError):
+        raise UserError(
+            f"SOURCE_DATE_EPOCH is {epoch!r}: it must be whole seconds since 1970"
+        ) from None
     return moment.strftime("%Y-%m-%d")
 
 

@@ -59,7 +59,7 @@ def _opened(recommendation_id: str) -> Recommendation | None:
     try:
         return data.or_explain(read)
     except UserError as error:
-        st.error(str(error))
+        st.error(escape(str(error)))
         return None
 
 

@@ -9,7 +9,7 @@ import streamlit as st
 from app import address, data
 from app.shown import Shown
 from app.widgets import link
-from db.read_only import QueryResult, run_read_only
+from db.read_only import QueryResult, run_read_only, unique
 from db.resources import resource_dir
 
 _ROWS, _TIME_LIMIT_S = 5_000, 10.0
@@ -72,16 +72,6 @@ def _show(statement: str) -> None:
     st.download_button(
         "CSV", lambda: table.to_csv(index=False), "query.csv", "text/csv", on_click="ignore"
     )
-
-
-def unique(columns: tuple[str, ...]) -> list[str]:
-    """Column names told apart, for SQL allows two of one name."""
-    seen: dict[str, int] = {}
-    names = []
-    for column in columns:
-        seen[column] = seen.get(column, 0) + 1
-        names.append(column if seen[column] == 1 else f"{column} ({seen[column]})")
-    return names
 
 
 def _run(statement: str) -> QueryResult:

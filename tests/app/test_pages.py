@@ -11,7 +11,8 @@ import pytest
 from advisor.cli import run
 from app.form import job_mtbf
 from app.router import PAGES
-from app.views.sql import questions, unique
+from app.views.sql import questions
+from db.read_only import unique
 from tests.app.conftest import Page, texts
 
 _PATHS = [path for _, path, _, _ in PAGES]
