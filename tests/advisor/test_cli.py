@@ -145,6 +145,8 @@ def test_saved_answers_are_printed_again(advisor: Advisor) -> None:
 def test_sql_reads_and_does_not_write(advisor: Advisor) -> None:
     code, out, _ = advisor("sql", "select count(*) as n from mechanisms", "--format", "csv")
     assert (code, out) == (0, "n\n9\n")
+    code, out, _ = advisor("sql", "select 1 as a, 2 as a, x'ff' as b", "--format", "json")
+    assert json.loads(out) == [{"a": 1, "a (2)": 2, "b": "ff"}]
     for statement in ("delete from mechanisms", "drop view frontier_view", "selec 1", ""):
         code, out, err = advisor("sql", statement)
         assert code == 2

@@ -135,6 +135,17 @@ def test_statements_that_write_attach_or_run_for_ever(
     assert not shown.dataframe
 
 
+def test_a_crafted_link_brings_no_image(page: Page) -> None:
+    shown = page("sql", q="select `![x](http://h/y.png)` from clusters")
+    assert "![x]" not in shown.error[0].value
+
+
+def test_names_in_the_address_may_be_upper_case(page: Page) -> None:
+    shown = page("recommend", architecture="A4", state_size="2567MB")
+    assert not shown.warning or "asks for" not in str(shown.warning[0].value)
+    assert shown.selectbox(key="architecture").value == "a4"
+
+
 def test_columns_of_one_name_are_told_apart() -> None:
     assert unique(("n", "n", "m")) == ["n", "n (2)", "m"]
 

@@ -236,6 +236,9 @@ def test_places_that_cannot_be_written(report: Report, tmp_path: Path) -> None:
 def test_the_date_can_be_fixed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
     assert today() == "1970-01-02"
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "abc")
+    with pytest.raises(UserError, match="whole seconds"):
+        today()
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", today())
 
@@ -254,6 +257,8 @@ Call = Callable[..., int]
         (("--scenario", "bad.toml"), "not TOML"),
         (("--scenario", "twice.json"), "is there twice"),
         (("--scenario", "number.toml"), "write it in quotes"),
+        (("--scenario", "both.toml"), "state-size is there twice"),
+        (("one", "--id", "other"), "once"),
     ],
 )
 def test_mistakes_of_the_command(
@@ -270,6 +275,7 @@ def test_mistakes_of_the_command(
     Path("bad.toml").write_text("architecture = ")
     Path("twice.json").write_text('{"mtbf": "1h", "mtbf": "2h"}')
     Path("number.toml").write_text("mtbf = 4.5")
+    Path("both.toml").write_text(_SCENARIO + 'state_size = "1GB"\n')
     assert run(["report", *arguments, "--db", str(shipped_database)]) == 2
     message = capsys.readouterr().err
     assert said in message
