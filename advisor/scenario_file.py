@@ -15,7 +15,8 @@ from advisor.errors import UserError
 from advisor.inputs import BY_OPTION, read_inputs
 from advisor.scenario import ScenarioInput
 
-LARGEST_FILE_BYTES = 1_000_000
+LARGEST_FILE_BYTES = 10_000
+"""A scenario has a few lines; reading TOML takes time with the square of a key's length."""
 
 
 def read_scenario_file(path: Path) -> ScenarioInput:
@@ -43,7 +44,7 @@ def parse_scenario_text(content: bytes, name: str) -> dict[str, str]:
         if is_json:
             parsed = json.loads(content, object_pairs_hook=_without_duplicates)
         else:
-            parsed = tomllib.loads(content.decode())
+            parsed = tomllib.loads(content.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise UserError(f"not {'JSON' if is_json else 'TOML'}: {error}") from None
     if not isinstance(parsed, dict):
@@ -67,7 +68,7 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
 def _text(name: str, value: Any) -> str:
     if isinstance(value, str):
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
         return str(value)
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return ",".join(value)

@@ -74,7 +74,7 @@ def choices(
     **more: Any,
 ) -> list[str]:
     """Any of the options; one parameter of the address each."""
-    _seed(key, list(default), lambda values: [v for v in values if v in options])
+    _seed(key, list(default), lambda values: _all_known(where, key, values, options))
     chosen = list(where.multiselect(label, options, key=key, **more))
     _note(key, chosen, list(default))
     return chosen
@@ -99,7 +99,7 @@ def _seed(key: str, default: Any, read: Any) -> None:
     coming: _Values = st.session_state[_COMING]
     if key in coming:
         values = coming.pop(key)
-        st.session_state[key] = read(values) if values and values != [""] else default
+        st.session_state[key] = read(values) if values else default
     elif key not in st.session_state:
         st.session_state[key] = default
 
@@ -116,9 +116,21 @@ def _note(key: str, value: Any, default: Any) -> Any:
     return value
 
 
+def _all_known(where: Any, key: str, values: Sequence[str], options: Sequence[str]) -> list[str]:
+    """The values that are options; the others are said. An empty parameter means none."""
+    found = []
+    for value in values:
+        known = _known(where, key, [value], options, None)
+        if known is not None and known not in found:
+            found.append(known)
+    return found
+
+
 def _known(
     where: Any, key: str, values: Sequence[str], options: Sequence[str], default: str | None
 ) -> str | None:
+    if not values[0]:
+        return default
     for asked in (values[0], values[0].strip().lower()):
         if asked in options:
             return asked

@@ -106,10 +106,13 @@ def _mtbf_from_nodes(texts: dict[str, str]) -> None:
 
 def job_mtbf(nodes: str, node_mtbf: str) -> str:
     """The job's MTBF as a text: a job fails when any of its nodes does. Raises UserError."""
-    if not (nodes.isascii() and nodes.isdigit() and int(nodes) > 0):
-        raise UserError(f"nodes: {nodes!r} is not a number of nodes: write a whole number from 1")
-    each = BY_OPTION["mtbf"]
-    return each.write(read_one("mtbf", node_mtbf or "?") / int(nodes))
+    if not (nodes.isascii() and nodes.isdigit() and len(nodes) < 10 and int(nodes) > 0):
+        raise UserError(
+            f"nodes: {nodes[:20]!r} is not a number of nodes: write a whole number from 1"
+        )
+    if not node_mtbf.strip():
+        raise UserError("the MTBF of a node is needed too, such as 180d")
+    return BY_OPTION["mtbf"].write(read_one("mtbf", node_mtbf) / int(nodes))
 
 
 def _read(texts: Mapping[str, str]) -> ScenarioInput | None:

@@ -76,11 +76,13 @@ def run_read_only(
 
 def unique(columns: tuple[str, ...]) -> list[str]:
     """Column names told apart, for SQL allows two of one name."""
-    seen: dict[str, int] = {}
-    names = []
+    names: list[str] = []
     for column in columns:
-        seen[column] = seen.get(column, 0) + 1
-        names.append(column if seen[column] == 1 else f"{column} ({seen[column]})")
+        name, number = column, 1
+        while name in names or (number > 1 and name in columns):
+            number += 1
+            name = f"{column} ({number})"
+        names.append(name)
     return names
 
 

@@ -1,7 +1,6 @@
 """`advisor app`: starts the web app on this machine."""
 
 import os
-import subprocess
 import sys
 from importlib.util import find_spec
 
@@ -34,7 +33,10 @@ def command(port: int, address: str, db_url: str | None) -> None:
     with opened(url):
         pass
     click.echo(f"the app listens on http://{address}:{port} (stop it with Ctrl-C)")
-    sys.exit(subprocess.call(server_command(port, address), env=_environment(url)))
+    sys.stdout.flush()
+    # In place of this process, so that whoever stops it stops the server.
+    command_line = server_command(port, address)
+    os.execve(command_line[0], command_line, _environment(url))  # noqa: S606
 
 
 def server_command(port: int, address: str) -> list[str]:

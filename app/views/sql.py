@@ -1,6 +1,7 @@
 """SQL: read-only questions, with the cookbook's as examples."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -65,13 +66,27 @@ def _show(statement: str) -> None:
     result = data.or_explain(lambda: _run(statement))
     if result is None:
         return
-    table = pd.DataFrame(list(result.rows), columns=unique(result.columns))
+    table = pd.DataFrame(
+        {
+            name: column([row[index] for row in result.rows])
+            for index, name in enumerate(unique(result.columns))
+        }
+    )
     more = f"; only the first {_ROWS:,} are shown" if result.truncated else ""
     st.caption(f"{len(table):,} rows{more}.")
     st.dataframe(table, hide_index=True, alt="What the statement returned")
     st.download_button(
         "CSV", lambda: table.to_csv(index=False), "query.csv", "text/csv", on_click="ignore"
     )
+
+
+def column(cells: Sequence[object]) -> list[object]:
+    """Cells of one type, as tables need them: bytes as hexadecimal digits, mixtures as text."""
+    plain = [cell.hex() if isinstance(cell, bytes) else cell for cell in cells]
+    kinds = {type(cell) for cell in plain if cell is not None}
+    if len(kinds) <= 1 or kinds <= {int, float, bool}:
+        return plain
+    return [None if cell is None else str(cell) for cell in plain]
 
 
 def _run(statement: str) -> QueryResult:

@@ -135,6 +135,34 @@ def test_statements_that_write_attach_or_run_for_ever(
     assert not shown.dataframe
 
 
+def test_unknown_names_of_a_list_are_said(page: Page) -> None:
+    shown = page("recommend", mechanism="zzz")
+    assert "asks for mechanism 'zzz'" in texts(shown)
+
+
+def test_an_emptied_field_stays_empty(page: Page) -> None:
+    shown = page("recommend", mtbf="")
+    assert shown.text_input(key="mtbf").value == ""
+    assert "MTBF is needed" in texts(shown)
+
+
+def test_absurd_numbers_of_nodes(page: Page) -> None:
+    shown = page("recommend", nodes="9" * 5000, node_mtbf="180d")
+    assert not shown.exception
+    assert "is not a number of nodes" in texts(shown)
+    assert "needed too" in texts(page("recommend", nodes="5"))
+
+
+def test_columns_of_any_mixture_are_shown(page: Page) -> None:
+    for statement in (
+        "select x'00ff' as b, 9223372036854775807 as big union all select 'text', 'x'",
+        'select 1 as a, 2 as b, 3 as a, 4 as "a (2)"',
+    ):
+        shown = page("sql", q=statement)
+        assert not shown.exception
+        assert len(shown.dataframe[0].value) > 0
+
+
 def test_a_crafted_link_brings_no_image(page: Page) -> None:
     shown = page("sql", q="select `![x](http://h/y.png)` from clusters")
     assert "![x]" not in shown.error[0].value

@@ -259,6 +259,8 @@ Call = Callable[..., int]
         (("--scenario", "number.toml"), "write it in quotes"),
         (("--scenario", "both.toml"), "state-size is there twice"),
         (("one", "--id", "other"), "once"),
+        (("--scenario", "hex.toml"), "neither a text nor a whole number"),
+        (("--scenario", "long.toml"), "larger than"),
     ],
 )
 def test_mistakes_of_the_command(
@@ -275,6 +277,8 @@ def test_mistakes_of_the_command(
     Path("bad.toml").write_text("architecture = ")
     Path("twice.json").write_text('{"mtbf": "1h", "mtbf": "2h"}')
     Path("number.toml").write_text("mtbf = 4.5")
+    Path("hex.toml").write_text(_SCENARIO + "interval = 0x" + "f" * 5000)
+    Path("long.toml").write_text(".".join(["a"] * 100_000) + "=1")
     Path("both.toml").write_text(_SCENARIO + 'state_size = "1GB"\n')
     assert run(["report", *arguments, "--db", str(shipped_database)]) == 2
     message = capsys.readouterr().err
