@@ -48,7 +48,8 @@ def styled(figure: go.Figure, *, title: str, height: int = 380) -> go.Figure:
         title={"text": title, "x": 0, "xanchor": "left", "font": {"size": 15}},
         height=height,
         margin={"l": 10, "r": 16, "t": 44, "b": 10},
-        legend={"orientation": "h", "yanchor": "top", "y": -0.22, "x": 0},
+        # The same distance below the axis title, however low the figure is.
+        legend={"orientation": "h", "yanchor": "top", "y": -66 / max(height - 120, 60), "x": 0},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         hoverlabel={"align": "left"},
