@@ -18,7 +18,7 @@ from advisor.recommendation import Recommendation, Versions
 from advisor.reports.markdown import escape
 from advisor.scenario import Scenario
 from advisor.version import advisor_version
-from db.errors import DatabaseError
+from db.errors import DatabaseError, QueryRefusedError
 from db.queries import change_token, cluster_names, evidence_version
 from db.records import ClusterEvidence
 from db.schema import HEAD, check_schema
@@ -79,6 +79,8 @@ def or_explain(read: Callable[[], T]) -> T | None:
     """What `read` returns; where the database is the trouble, its message on the page and None."""
     try:
         return read()
+    except QueryRefusedError:
+        raise  # the statement is at fault, not the database
     except DatabaseError as error:
         st.error(escape(str(error)), icon=":material/database_off:")
         st.caption("Nothing is lost by waiting: this page reads the database anew at each change.")

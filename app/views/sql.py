@@ -7,9 +7,11 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
+from advisor.reports.markdown import escape
 from app import address, data
 from app.shown import Shown
 from app.widgets import link
+from db.errors import QueryRefusedError
 from db.read_only import QueryResult, run_read_only, unique
 from db.resources import resource_dir
 
@@ -63,7 +65,11 @@ def _fill(asked: dict[str, str]) -> None:
 
 
 def _show(statement: str) -> None:
-    result = data.or_explain(lambda: _run(statement))
+    try:
+        result = data.or_explain(lambda: _run(statement))
+    except QueryRefusedError as error:
+        st.error(escape(str(error)))
+        return
     if result is None:
         return
     table = pd.DataFrame(
