@@ -8,8 +8,8 @@ from advisor.commands.options import NAMES, database_option, format_option, inpu
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.decide import AXES, DEFAULT_AXES
 from advisor.recommendation import Candidate, Recommendation
-from advisor.reports.words import steps
-from advisor.units import format_bytes, format_duration, format_percent
+from advisor.reports.words import axis_words, steps
+from advisor.units import format_bytes
 
 
 @click.command(name="pareto")
@@ -106,15 +106,11 @@ def _cells(candidate: Candidate, row: dict[str, Any], axes: tuple[str, ...]) -> 
     return (
         f"{candidate.mechanism.upper()} {candidate.name}",
         interval,
-        *(_human(AXES[axis], row[AXES[axis]]) for axis in axes),
+        *(_human(axis, row[AXES[axis]]) for axis in axes),
         candidate.evidence.value,
         verdict,
     )
 
 
-def _human(field: str, value: float | None) -> str:
-    if value is None:
-        return "–"
-    if field.endswith("_s"):
-        return format_duration(value)
-    return format_bytes(value) if "_bytes" in field else format_percent(value)
+def _human(axis: str, value: float | None) -> str:
+    return "–" if value is None else axis_words(axis)(value)

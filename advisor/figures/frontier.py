@@ -1,6 +1,6 @@
 """The trade-off: two axes, the frontier, and for each dominated candidate its dominator."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
@@ -9,8 +9,8 @@ from advisor.decide import AXES, frontier_of
 from advisor.figures.axes import LogAxis, log_axis
 from advisor.figures.theme import EVIDENCE_NAMES, GREY, SYMBOLS, mechanism_colors, safe, styled
 from advisor.recommendation import Candidate
-from advisor.reports.words import label
-from advisor.units import format_bytes, format_duration, format_percent
+from advisor.reports.words import axis_words, label
+from advisor.units import format_duration, format_percent
 
 AXIS_TITLES = {
     "overhead": "steady-state overhead",
@@ -81,14 +81,6 @@ def frontier(
         title=f"{x_axis} against {y_axis}".replace("-", " ").capitalize(),
         height=460,
     )
-
-
-def axis_words(axis: str) -> Callable[[float], str]:
-    """How values of the axis are written."""
-    field = AXES[axis]
-    if field.endswith("_s"):
-        return format_duration
-    return format_bytes if "_bytes" in field else format_percent
 
 
 def _add_spot(

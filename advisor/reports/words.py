@@ -1,8 +1,9 @@
 """The sentences and table cells of a recommendation: shared by every report that people read."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 
+from advisor.decide import AXES
 from advisor.inputs import BY_FIELD
 from advisor.recommendation import Candidate, Crossover, Excluded, Recommendation, UsedValue
 from advisor.scenario import IntervalPolicy, Scenario
@@ -114,6 +115,14 @@ def frontier_lines(recommendation: Recommendation) -> Iterator[str]:
         yield f"{pair.mechanism.upper()} is dominated by {pair.dominated_by.upper()}"
     for name in frontier.not_comparable:
         yield f"{name.upper()} has no value on one of the axes"
+
+
+def axis_words(axis: str) -> Callable[[float], str]:
+    """How values of the axis are written."""
+    field = AXES[axis]
+    if field.endswith("_s"):
+        return format_duration
+    return format_bytes if "_bytes" in field else format_percent
 
 
 def crossover_line(crossover: Crossover) -> str:

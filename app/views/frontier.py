@@ -3,7 +3,7 @@
 import streamlit as st
 
 from advisor.decide import AXES, frontier_of
-from advisor.figures.frontier import AXIS_TITLES, axis_words, frontier
+from advisor.figures.frontier import AXIS_TITLES, frontier
 from advisor.reports import words
 from app import address
 from app.shown import Shown
@@ -43,8 +43,8 @@ def page(shown: Shown) -> None:
         [
             (
                 words.label(c),
-                axis_words(across)(getattr(c, AXES[across])),
-                axis_words(upwards)(getattr(c, AXES[upwards])),
+                words.axis_words(across)(getattr(c, AXES[across])),
+                words.axis_words(upwards)(getattr(c, AXES[upwards])),
                 f"dominated by {dominated[c.mechanism].upper()}"
                 if c.mechanism in dominated
                 else "on the frontier",
