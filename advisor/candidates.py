@@ -128,7 +128,7 @@ def _unwarned(evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanis
     if mechanism.cadence is not Cadence.ON_WARNING:
         return None
     if not scenario.warning_lead_s or not scenario.warning_coverage:
-        return "without a warning it preserves no state: give --warning-lead if failures announce"
+        return "without a warning it preserves no state: give a warning lead if failures announce"
     if scenario.warning_coverage == 1.0:
         return None
     unannounced = (1.0 - scenario.warning_coverage) * scenario.duration_s / scenario.mtbf_s

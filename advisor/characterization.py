@@ -269,5 +269,13 @@ def multi_failure_outcomes(
     ]
 
 
+def resumes_after_several(evidence: ClusterEvidence, architecture: str) -> bool:
+    """Whether some mechanism's runs all resumed, under every trace with more than one failure."""
+    outcomes = (
+        multi_failure_outcomes(evidence, architecture, m) for m in evidence.mechanisms.values()
+    )
+    return any(seen and all(resumed.value == 1.0 for _, resumed in seen) for seen in outcomes)
+
+
 def _table(point: OperatingPoint, quantity: Quantity) -> str:
     return point.values[quantity].table_ref or point.point_id

@@ -1,11 +1,12 @@
 """From evidence and a scenario to a recommendation. Pure: no database, no printing."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from advisor.candidates import Consideration, conditions_of, consider
-from advisor.characterization import bound_excess
+from advisor.characterization import alike, bound_excess, resumes_after_several
 from advisor.completion_time import FIRST_ORDER_LIMIT
 from advisor.crossover import (
     Crossing,
@@ -25,8 +26,8 @@ from advisor.recommendation import (
     SourceNote,
     Versions,
 )
-from advisor.scenario import IntervalPolicy, Scenario
-from advisor.units import format_duration, format_percent
+from advisor.scenario import FailureRegime, IntervalPolicy, Scenario
+from advisor.units import format_bytes, format_duration, format_percent
 from db.records import ClusterEvidence, Evidence, Quantity
 
 AXES = {
@@ -167,7 +168,10 @@ def _warnings(
 ) -> Iterable[str]:
     selected = considered.candidates[0] if considered.candidates else None
     if selected is None:
-        yield "no mechanism satisfies every rule and limit: see the exclusions for what would"
+        yield (
+            _what_would_answer(evidence, scenario, considered)
+            or "no mechanism satisfies every rule and limit: see the exclusions for what would"
+        )
         return
     yield from (f"{selected.mechanism.upper()}: {note}" for note in selected.notes)
     if selected.native is not None:
@@ -183,6 +187,45 @@ def _warnings(
             f"detection takes {format_duration(scenario.detection_s)} because it follows the "
             "process-group timeout: a shorter timeout in init_process_group shortens every failure"
         )
+
+
+def _what_would_answer(
+    evidence: ClusterEvidence, scenario: Scenario, considered: Consideration
+) -> str | None:
+    """What would make an answer possible, where it is not a limit that prevents it."""
+    if scenario.failure_regime is FailureRegime.MULTI:
+        return _several_failures(evidence, scenario)
+    if any(e.is_too_far for e in considered.excluded):
+        return _other_sizes(evidence, scenario)
+    return None
+
+
+def _several_failures(evidence: ClusterEvidence, scenario: Scenario) -> str:
+    survivors = [a for a in evidence.architectures if resumes_after_several(evidence, a)]
+    seen = f"it was for {', '.join(survivors).upper()}" if survivors else "it was for none"
+    return (
+        "after concurrent or cascading failures only what was seen to resume in every run counts, "
+        f"and on {evidence.cluster.cluster} {seen}; the failure regime single asks for "
+        "one worker lost at a time"
+    )
+
+
+def _other_sizes(evidence: ClusterEvidence, scenario: Scenario) -> str | None:
+    """Which measured state sizes would have an answer where this one has no data."""
+    architectures = (scenario.architecture, *alike(evidence, scenario.architecture))
+    measured = sorted({p.state_bytes for p in evidence.points if p.architecture in architectures})
+    answered = [
+        size
+        for size in measured
+        if consider(evidence, replace(scenario, state_bytes=size)).candidates
+    ]
+    if not answered:
+        return None
+    return (
+        f"nothing was measured near enough to {format_bytes(scenario.state_bytes)} a rank, and no "
+        "option extrapolates further; there would be an answer with "
+        f"{' or '.join(map(format_bytes, answered))} a rank, which was measured"
+    )
 
 
 def _first_order_warning(scenario: Scenario, selected: Candidate) -> Iterable[str]:
@@ -208,7 +251,7 @@ def _bound_warning(evidence: ClusterEvidence, selected: Candidate) -> Iterable[s
         words += (
             f"; calibration measured {format_percent(round(excess[0], 3))} to "
             f"{format_percent(round(excess[1], 3))} more on that path: "
-            "--restore-basis calibrated uses it"
+            "the restore basis calibrated uses it"
         )
     yield words
 

@@ -76,21 +76,21 @@ def _defaults(
 
 def _step_time(inputs: ScenarioInput, evidence: ClusterEvidence) -> tuple[float, str]:
     found = nearest_step_time_s(evidence, inputs.architecture, inputs.state_bytes)
-    return _needed(found, "step time", "--step-time", inputs, evidence)
+    return _needed(found, "step time", inputs, evidence)
 
 
 def _detection(inputs: ScenarioInput, evidence: ClusterEvidence) -> tuple[float, str]:
     found = detection_s(evidence, inputs.architecture)
-    return _needed(found, "time to detect a loss", "--detection", inputs, evidence)
+    return _needed(found, "time to detect a loss", inputs, evidence)
 
 
 def _needed(
-    found: Origin | None, what: str, option: str, inputs: ScenarioInput, evidence: ClusterEvidence
+    found: Origin | None, what: str, inputs: ScenarioInput, evidence: ClusterEvidence
 ) -> tuple[float, str]:
     if found is None:
         raise NoDataError(
             f"cluster {evidence.cluster.cluster} has no measured {what} for "
-            f"{inputs.architecture}: give {option}"
+            f"{inputs.architecture}: give the {what}"
         )
     return found.value, found.words
 

@@ -11,11 +11,13 @@ from typing import Any
 
 from advisor.errors import UserError
 from advisor.scenario import (
+    RANGES,
     FailureRegime,
     IntervalPolicy,
     RestoreBasis,
     Scenario,
     ScenarioInput,
+    require_in_range,
 )
 from advisor.units import (
     DURATION_EXAMPLE,
@@ -273,10 +275,19 @@ def read_inputs(texts: Mapping[str, str]) -> ScenarioInput:
 
 def read_one(option: str, text: str) -> Any:
     """One input's value. Raises UserError that names the input."""
+    each = require_input(option)
     try:
-        return require_input(option).parse(text)
+        return check(each, text)
     except UserError as error:
         raise UserError(f"{option}: {error}") from None
+
+
+def check(each: Input, text: str) -> Any:
+    """The value, if it reads as one and is in its range. Raises UserError."""
+    value = each.parse(text)
+    if each.field in RANGES:
+        require_in_range(each.field, value)
+    return value
 
 
 def require_input(option: str) -> Input:

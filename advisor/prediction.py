@@ -33,7 +33,7 @@ from advisor.characterization import (
     value_of,
 )
 from advisor.optimizer import CostModel
-from advisor.recommendation import UsedValue
+from advisor.recommendation import TOO_FAR, UsedValue
 from advisor.scenario import IntervalPolicy, RestoreBasis, Scenario
 from advisor.units import (
     format_apart,
@@ -204,7 +204,7 @@ def _predict_after_failure(
         raise _recovery_not_observed(evidence, scenario, mechanism)
     if not is_same(scenario.state_bytes, point.state_bytes):
         raise NoPredictionError(
-            f"no data: its recovery was observed at {format_bytes(point.state_bytes)} a rank only"
+            f"{TOO_FAR}its recovery was observed at {format_bytes(point.state_bytes)} a rank only"
         )
     if value_of(point, Quantity.LOST_STEPS) is None:
         raise NoPredictionError(f"{point.point_id} does not say how much work a failure loses")
@@ -314,11 +314,13 @@ def _holds_at(
     )
 
 
-def _too_far(what: str, distance: float, nearest: str, limit: float) -> NoPredictionError:
-    far, allowed = format_apart(distance, limit, format_number)
-    return NoPredictionError(
-        f"no data: {what} is {far} times from {nearest}; the limit is {allowed}"
-    )
+def _require_near(what: str, distance: float, nearest: str, limit: float) -> None:
+    """Raises NoPredictionError beyond the limit. `distance` is a ratio, as is `limit`."""
+    if distance > limit:
+        far, allowed = format_apart(distance, limit, format_number)
+        raise NoPredictionError(
+            f"{TOO_FAR}{what} is {far} times from {nearest}; the limit is {allowed} times"
+        )
 
 
 def _has_save(point: OperatingPoint) -> bool:
@@ -384,13 +386,12 @@ def _unpublished_step_s(
 
 def _step_distance(scenario: Scenario, measured_s: float) -> float:
     distance = ratio_distance(scenario.step_time_s, measured_s)
-    if distance > MAX_STEP_TIME_RATIO:
-        raise _too_far(
-            f"a step of {format_duration(scenario.step_time_s)}",
-            distance,
-            f"the measured {format_duration(measured_s)}",
-            MAX_STEP_TIME_RATIO,
-        )
+    _require_near(
+        f"a step of {format_duration(scenario.step_time_s)}",
+        distance,
+        f"the measured {format_duration(measured_s)}",
+        MAX_STEP_TIME_RATIO,
+    )
     return distance
 
 
@@ -408,8 +409,8 @@ def _size_scale(
     transfer = save_transfer(evidence, mechanism.mechanism_id)
     distance = ratio_distance(size, measured)
     inside = transfer is not None and transfer.min_bytes <= size <= transfer.max_bytes
-    if distance > MAX_SIZE_RATIO and not inside:
-        raise _too_far(
+    if not inside:
+        _require_near(
             f"a state of {format_bytes(size)} a rank",
             distance,
             f"the nearest measurement of {mechanism.mechanism_id.upper()} "
@@ -470,13 +471,12 @@ def _storage_scale(
         return 1.0
     distance = ratio_distance(stated, measured)
     name = path.value.replace("_", " ")
-    if distance > MAX_STORAGE_RATE_RATIO:
-        raise _too_far(
-            f"a {name} rate of {format_bytes_per_s(stated)}",
-            distance,
-            f"the measured {format_bytes_per_s(measured)}",
-            MAX_STORAGE_RATE_RATIO,
-        )
+    _require_near(
+        f"a {name} rate of {format_bytes_per_s(stated)}",
+        distance,
+        f"the measured {format_bytes_per_s(measured)}",
+        MAX_STORAGE_RATE_RATIO,
+    )
     trail.rules.append(
         f"{name}: {format_bytes_per_s(stated)} instead of the measured "
         f"{format_bytes_per_s(measured)}, time in proportion"
@@ -527,14 +527,12 @@ def _calibrated_s(found: Sequence[Calibration], state_bytes: int, trail: _Trail)
         trail.rules.append("restore: interpolated between the calibrated sizes")
         return float(np.interp(state_bytes, sizes, times))
     nearest = min(sizes, key=lambda size: ratio_distance(state_bytes, size))
-    distance = ratio_distance(state_bytes, nearest)
-    if distance > MAX_SIZE_RATIO:
-        raise _too_far(
-            f"a restore of {format_bytes(state_bytes)}",
-            distance,
-            f"the nearest calibrated size ({format_bytes(nearest)})",
-            MAX_SIZE_RATIO,
-        )
+    _require_near(
+        f"a restore of {format_bytes(state_bytes)}",
+        ratio_distance(state_bytes, nearest),
+        f"the nearest calibrated size ({format_bytes(nearest)})",
+        MAX_SIZE_RATIO,
+    )
     trail.rules.append(
         f"restore: in proportion from the nearest calibrated size ({format_bytes(nearest)})"
     )

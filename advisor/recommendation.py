@@ -92,6 +92,17 @@ class Candidate:
     model: CostModel | None = None
     """The cost model behind the figures; not part of the printed answer."""
 
+    @property
+    def slowdown(self) -> float | None:
+        """Expected completion time / failure-free time - 1; None outside Eq. (5)."""
+        if self.terms is None or self.expected_completion_s is None:
+            return None
+        return self.expected_completion_s / self.terms.base_s - 1.0
+
+
+TOO_FAR = "no data near enough: "
+"""How the reason starts where a measurement is too far from the scenario."""
+
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
@@ -100,6 +111,11 @@ class Excluded:
     mechanism: str
     reason: str
     shown: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def is_too_far(self) -> bool:
+        """Whether it was measured, but not near enough; no rule or limit speaks against it."""
+        return self.reason.startswith(TOO_FAR)
 
 
 @dataclass(frozen=True, slots=True)

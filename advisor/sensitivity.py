@@ -56,6 +56,11 @@ class WinnerMap:
     state_bytes: NDArray[np.int64]
     winner: tuple[tuple[str, ...], ...]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing fits anywhere."""
+        return not any(name != NOBODY for row in self.winner for name in row)
+
 
 @dataclass(frozen=True, slots=True)
 class TornadoEnd:
@@ -192,9 +197,7 @@ def _end(evidence: ClusterEvidence, scenario: Scenario, name: str, factor: float
     candidates = consider(evidence, moved).candidates
     if not candidates:
         return TornadoEnd(value, None, NOBODY)
-    expected_s = candidates[0].expected_completion_s
-    slowdown = None if expected_s is None else expected_s / scenario.duration_s - 1.0
-    return TornadoEnd(value, slowdown, candidates[0].mechanism)
+    return TornadoEnd(value, candidates[0].slowdown, candidates[0].mechanism)
 
 
 def _width(bar: TornadoBar) -> float:

@@ -5,18 +5,28 @@ page while it is drawn, so the address is written here, once, after a page has b
 
     begin(page)  takes over what the address says: at the start, and when a reader goes back
     text(...), choice(...), choices(...), area(...)  fields that are in the address
-    end()        writes what differs from the defaults
+    end(notices) writes what differs from the defaults; says in `notices` what no field took up
+    give_up()    instead of `end`, where the fields could not be drawn
 """
 
 from collections.abc import Sequence
-from typing import Any
+from difflib import get_close_matches
+from typing import Any, NamedTuple
 
 import streamlit as st
 
-from advisor.reports.markdown import escape
+from app.markdown import message
 
-_WRITTEN, _PAGE, _COMING, _SHOWN = "_written", "_page", "_coming", "_shown"
+_WRITTEN, _PAGE, _COMING, _SHOWN, _AWAITED = "_written", "_page", "_coming", "_shown", "_awaited"
+_LISTED = 12
 _Values = dict[str, list[str]]
+
+
+class _Field(NamedTuple):
+    """What a field holds now; an emptied one holds an empty text."""
+
+    values: list[str]
+    in_address: bool
 
 
 def begin(page: str) -> None:
@@ -30,39 +40,77 @@ def begin(page: str) -> None:
         gone: _Values = {key: [] for key in state.get(_SHOWN, {}) if _WRITTEN in state}
         state[_COMING] = {**gone, **said}
     state.setdefault(_COMING, {})
-    state[_SHOWN] = {}
+    state[_SHOWN], state[_AWAITED] = {}, set()
 
 
-def end() -> None:
-    """Call last in every run."""
-    shown: _Values = st.session_state[_SHOWN]
-    wanted = {key: values for key, values in shown.items() if values is not None}
+def end(notices: Any) -> None:
+    """Call last in every run, with the container for what is to be said."""
+    fields = _fields()
+    coming: _Values = st.session_state[_COMING]
+    untaken = {key: values for key, values in coming.items() if key not in fields}
+    _say_unknown(notices, [key for key, values in untaken.items() if values and not _awaited(key)])
+    st.session_state[_COMING] = {key: v for key, v in untaken.items() if _awaited(key)}
+    wanted = {key: field.values for key, field in fields.items() if field.in_address}
     if wanted != _said():
         st.query_params.from_dict(wanted)
     st.session_state[_WRITTEN] = wanted
 
 
+def give_up() -> None:
+    """Leaves the address as it is; the next run takes it over anew."""
+    st.session_state[_WRITTEN] = None
+
+
+def everything() -> _Values:
+    """Every field of this run by name, defaults spelled out, for an address that keeps meaning
+    the same when defaults change."""
+    return {
+        key: field.values
+        for key, field in _fields().items()
+        if field.in_address or field.values != [""]
+    }
+
+
+def await_later(*keys: str) -> None:
+    """Names that this page knows though it may not draw their fields now."""
+    st.session_state[_AWAITED].update(keys)
+
+
 def text(where: Any, label: str, key: str, default: str = "", **more: Any) -> str:
     """A line of text. `where` is Streamlit or one of its containers, as below."""
-    _seed(key, default, lambda values: values[0])
+    _seed(key, default, lambda values: _only(where, key, values))
     return str(_note(key, where.text_input(label, key=key, **more) or "", default))
 
 
 def area(where: Any, label: str, key: str, default: str = "", **more: Any) -> str:
     """Several lines of text."""
-    _seed(key, default, lambda values: values[0])
+    _seed(key, default, lambda values: _only(where, key, values))
     return str(_note(key, where.text_area(label, key=key, **more) or "", default))
 
 
 def choice(
-    where: Any, label: str, key: str, options: Sequence[str], default: str | None, **more: Any
+    where: Any,
+    label: str,
+    key: str,
+    options: Sequence[str],
+    default: str | None,
+    *,
+    always: bool = False,
+    **more: Any,
 ) -> str:
-    """One of the options, or "" for none; an unknown one in the address is said."""
-    _seed(key, default, lambda values: _known(where, key, values, options, default))
+    """One of the options, or "" for none; an unknown one in the address is said.
+
+    `always`: in the address even where it is the default, because the default moves.
+    """
+    _seed(
+        key, default, lambda values: _known(where, key, _only(where, key, values), options, default)
+    )
     if st.session_state.get(key) not in options:
         st.session_state[key] = default
-    chosen = where.selectbox(label, options, key=key, **more)
-    return str(_note(key, chosen or "", default or ""))
+    # Without an index a choice can be taken back.
+    index = None if default is None else 0
+    chosen = where.selectbox(label, options, index, key=key, **more)
+    return str(_note(key, chosen or "", default or "", always=always))
 
 
 def choices(
@@ -94,6 +142,15 @@ def _said() -> _Values:
     return {key: st.query_params.get_all(key) for key in st.query_params}
 
 
+def _fields() -> dict[str, _Field]:
+    fields: dict[str, _Field] = st.session_state[_SHOWN]
+    return fields
+
+
+def _awaited(key: str) -> bool:
+    return key in st.session_state[_AWAITED]
+
+
 def _seed(key: str, default: Any, read: Any) -> None:
     """Gives the field what the address says, or at first its default."""
     coming: _Values = st.session_state[_COMING]
@@ -104,40 +161,75 @@ def _seed(key: str, default: Any, read: Any) -> None:
         st.session_state[key] = default
 
 
-def _note(key: str, value: Any, default: Any) -> Any:
+def _note(key: str, value: Any, default: Any, *, always: bool = False) -> Any:
     """Remembers what belongs into the address: nothing where the field has its default."""
-    if value == default:
-        written = None
-    else:
-        written = value if isinstance(value, list) else [value]
-        # An emptied field differs from its default, and says so with an empty parameter.
-        written = written or [""]
-    st.session_state[_SHOWN][key] = written
+    values = value if isinstance(value, list) else [value]
+    # An emptied field differs from its default, and says so with an empty parameter.
+    _fields()[key] = _Field(values or [""], always or value != default)
     return value
+
+
+def _only(where: Any, key: str, values: Sequence[str]) -> str:
+    if len(values) > 1:
+        where.warning(
+            message(
+                f"The address gives {key} {len(values)} times, and it can have one value: "
+                f"{values[0]!r}, the first, is taken."
+            )
+        )
+    return values[0]
 
 
 def _all_known(where: Any, key: str, values: Sequence[str], options: Sequence[str]) -> list[str]:
     """The values that are options; the others are said. An empty parameter means none."""
     found = []
     for value in values:
-        known = _known(where, key, [value], options, None)
+        known = _known(where, key, value, options, None)
         if known is not None and known not in found:
             found.append(known)
     return found
 
 
 def _known(
-    where: Any, key: str, values: Sequence[str], options: Sequence[str], default: str | None
+    where: Any, key: str, value: str, options: Sequence[str], default: str | None
 ) -> str | None:
-    if not values[0]:
+    if not value:
         return default
-    for asked in (values[0], values[0].strip().lower()):
+    for asked in (value, value.strip().lower()):
         if asked in options:
             return asked
     where.warning(
-        escape(
-            f"The address asks for {key} {values[0][:40]!r}, which is not there: "
-            f"it is one of {', '.join(options)}."
+        message(
+            f"The address asks for {key} {value!r}, which is not there: {_one_of(value, options)}."
         )
     )
     return default
+
+
+def _one_of(asked: str, options: Sequence[str]) -> str:
+    if not options:
+        return "there is none yet"
+    if len(options) <= _LISTED:
+        return f"it is one of {', '.join(options)}"
+    near = get_close_matches(asked[:100], options, n=3, cutoff=0.0)
+    return f"there are {len(options):,}, such as {', '.join(near)}"
+
+
+def _say_unknown(notices: Any, keys: Sequence[str]) -> None:
+    """One line for all names of the address that are no field of this page."""
+    if not keys:
+        return
+    known = list(_fields())
+    named = ", ".join(f"{key!r}{_meant(key, known)}" for key in keys[:3])
+    more = f" and {len(keys) - 3:,} more" if len(keys) > 3 else ""
+    notices.warning(
+        message(
+            f"The address gives {named}{more}, for which this page has no field; that part is "
+            f"ignored. The fields are {', '.join(known)}."
+        )
+    )
+
+
+def _meant(key: str, known: Sequence[str]) -> str:
+    near = get_close_matches(key[:100].lower(), known, n=1)
+    return f" (did you mean {near[0]}?)" if near else ""

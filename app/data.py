@@ -15,9 +15,9 @@ from sqlalchemy import Engine
 from advisor.decide import decide
 from advisor.evidence import load_evidence
 from advisor.recommendation import Recommendation, Versions
-from advisor.reports.markdown import escape
 from advisor.scenario import Scenario
 from advisor.version import advisor_version
+from app.markdown import message
 from db.errors import DatabaseError, QueryRefusedError
 from db.queries import change_token, cluster_names, evidence_version
 from db.records import ClusterEvidence
@@ -82,7 +82,7 @@ def or_explain(read: Callable[[], T]) -> T | None:
     except QueryRefusedError:
         raise  # the statement is at fault, not the database
     except DatabaseError as error:
-        st.error(escape(str(error)), icon=":material/database_off:")
+        st.error(message(error), icon=":material/database_off:")
         st.caption("Nothing is lost by waiting: this page reads the database anew at each change.")
         return None
 

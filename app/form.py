@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from advisor.defaults import DEFAULT_CLUSTER
 from advisor.errors import UserError
@@ -11,17 +12,19 @@ from advisor.inputs import (
     INPUTS,
     Group,
     Input,
+    check,
     read_inputs,
-    read_one,
     require_input,
 )
-from advisor.reports.markdown import escape
-from advisor.scenario import ScenarioInput
+from advisor.scenario import require_in_range
 from advisor.scenario_file import LARGEST_FILE_BYTES, parse_scenario_text
 from app import address
+from app.markdown import message
+from app.shown import Filled
 from db.records import ClusterEvidence
 
-NODES, NODE_MTBF = "nodes", "node-mtbf"
+MTBF, NODES, NODE_MTBF = "mtbf", "nodes", "node-mtbf"
+_NODE_MTBF_LABEL = "MTBF of a node"
 REPEATED = ("mechanism",)
 """Inputs with several values: one parameter of the address each."""
 _STARTING = {"architecture": "a2", "state-size": "204.7MB", "mtbf": "4h"}
@@ -37,21 +40,43 @@ def choose_cluster(names: Sequence[str]) -> str:
     )
 
 
-def scenario_form(
-    cluster: str, evidence: ClusterEvidence
-) -> tuple[dict[str, str], ScenarioInput | None]:
+def scenario_form(cluster: str, evidence: ClusterEvidence) -> Filled:
     """Every input as typed, and what they mean; mistakes are said beside their field."""
-    texts: dict[str, str] = {"cluster": cluster}
+    # As on the command line, the default cluster is one that nobody stated.
+    texts = {"cluster": "" if cluster == DEFAULT_CLUSTER else cluster}
+    wrong: list[str] = []
     with st.sidebar:
         _open_file()
         for group in Group:
-            members = [i for i in INPUTS if i.group is group and i.option != "cluster"]
             with st.expander(group.value, expanded=group in (Group.JOB, Group.FAILURES)):
-                for each in members:
-                    texts[each.option] = _field(each, evidence)
-                if group is Group.FAILURES:
-                    _mtbf_from_nodes(texts)
-    return texts, _read(texts)
+                texts |= _group(group, evidence, wrong)
+    if wrong:
+        return Filled(None, tuple(wrong))
+    try:
+        return Filled(read_inputs(texts))
+    except UserError as error:
+        # Every field by itself is right, so this is about several of them.
+        st.sidebar.error(message(error))
+        return Filled(None)
+
+
+def _group(group: Group, evidence: ClusterEvidence, wrong: list[str]) -> dict[str, str]:
+    """The group's fields as typed; the labels of mistaken ones are added to `wrong`."""
+    # Drawn below, but first: what it says decides whether the MTBF may be empty.
+    above, below = st.container(), st.container()
+    derived = _mtbf_from_nodes(below, wrong) if group is Group.FAILURES else None
+    texts = {}
+    with above:
+        for each in INPUTS:
+            if each.group is not group or each.option == "cluster":
+                continue
+            text = _field(each, evidence)
+            if each.option == MTBF and derived is not None:
+                text = derived
+            elif not _is_right(each, text):
+                wrong.append(each.label)
+            texts[each.option] = text
+    return texts
 
 
 def _field(each: Input, evidence: ClusterEvidence) -> str:
@@ -68,7 +93,7 @@ def _field(each: Input, evidence: ClusterEvidence) -> str:
             help="Only these; none chosen means all.",
         )  # fmt: skip
         return ",".join(chosen)
-    text = address.text(
+    return address.text(
         st,
         each.label,
         each.option,
@@ -77,8 +102,6 @@ def _field(each: Input, evidence: ClusterEvidence) -> str:
         placeholder=each.default or each.example,
         help=f"{each.help} Written as {each.example}.",
     )
-    _say_if_mistaken(each, text)
-    return text
 
 
 def _select(each: Input, options: Sequence[str], default: str | None) -> str:
@@ -87,51 +110,57 @@ def _select(each: Input, options: Sequence[str], default: str | None) -> str:
     )
 
 
-def _mtbf_from_nodes(texts: dict[str, str]) -> None:
-    """Nodes x node MTBF, for people who know that instead."""
-    st.caption("Or from one node's MTBF, which then decides:")
-    left, right = st.columns(2)
+def _mtbf_from_nodes(where: DeltaGenerator, wrong: list[str]) -> str | None:
+    """Node MTBF / nodes, for people who know these instead; None if they are not filled in."""
+    where.caption("Or from one node's MTBF, which then decides:")
+    left, right = where.columns(2)
     nodes = address.text(left, "Nodes", NODES, max_chars=9, placeholder="such as 64")
     node_mtbf = address.text(
-        right, "MTBF of a node", NODE_MTBF, max_chars=100, placeholder="such as 180d"
+        right, _NODE_MTBF_LABEL, NODE_MTBF, max_chars=100, placeholder="such as 180d"
     )
-    if not (nodes or node_mtbf):
-        return
+    if not (nodes.strip() or node_mtbf.strip()):
+        return None
     try:
-        texts["mtbf"] = job_mtbf(nodes, node_mtbf)
+        return job_mtbf(nodes, node_mtbf)
     except UserError as error:
-        st.error(escape(str(error)))
-        texts["mtbf"] = ""
+        where.error(message(error))
+        wrong.append("Nodes" if nodes.strip() == "" else _NODE_MTBF_LABEL)
+        return ""
 
 
 def job_mtbf(nodes: str, node_mtbf: str) -> str:
     """The job's MTBF as a text: a job fails when any of its nodes does. Raises UserError."""
-    if not (nodes.isascii() and nodes.isdigit() and len(nodes) < 10 and int(nodes) > 0):
+    if not nodes.strip():
         raise UserError(
-            f"nodes: {nodes[:20]!r} is not a number of nodes: write a whole number from 1"
+            "Nodes is needed too, such as 64: the MTBF is that of a node divided by them"
         )
     if not node_mtbf.strip():
-        raise UserError("the MTBF of a node is needed too, such as 180d")
-    return BY_OPTION["mtbf"].write(read_one("mtbf", node_mtbf) / int(nodes))
-
-
-def _read(texts: Mapping[str, str]) -> ScenarioInput | None:
+        raise UserError(
+            f"{_NODE_MTBF_LABEL} is needed too, such as 180d: the MTBF is that divided by Nodes"
+        )
+    digits = nodes.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10 and int(digits) > 0):
+        raise UserError(f"Nodes: {nodes!r} is not a number of nodes: write a whole number from 1")
     try:
-        return read_inputs(texts)
+        mtbf_s = BY_OPTION[MTBF].parse(node_mtbf) / int(digits)
+        require_in_range("mtbf_s", mtbf_s)
     except UserError as error:
-        st.sidebar.error(escape(str(error)))
-        return None
+        raise UserError(f"{_NODE_MTBF_LABEL}: {error}") from None
+    return BY_OPTION[MTBF].write(mtbf_s)
 
 
-def _say_if_mistaken(each: Input, text: str) -> None:
+def _is_right(each: Input, text: str) -> bool:
+    """Says beside the field what is wrong with it."""
     if not text.strip():
         if each.required:
-            st.error(f"{each.label} is needed, such as {each.example}")
-        return
+            st.error(message(f"{each.label} is needed, such as {each.example}"))
+        return not each.required
     try:
-        read_one(each.option, text)
+        check(each, text)
     except UserError as error:
-        st.error(escape(str(error)))
+        st.error(message(f"{each.label}: {error}"))
+        return False
+    return True
 
 
 def _open_file() -> None:
@@ -149,7 +178,7 @@ def _open_file() -> None:
         stated = parse_scenario_text(file.read(LARGEST_FILE_BYTES + 1), file.name)
         read_inputs(stated)
     except UserError as error:
-        st.error(escape(f"{file.name[:60]}: {error}"))
+        st.error(message(f"{file.name}: {error}"))
         return
     st.session_state[_OPENED] = file.file_id
     _fill(stated)

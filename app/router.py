@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 from streamlit.navigation.page import StreamlitPage
 
 from app import address, data
@@ -18,6 +19,7 @@ from app.views import (
     sensitivity,
     sql,
 )
+from app.widgets import link
 
 _ICON = Path(__file__).with_name("icon.png")
 
@@ -36,6 +38,7 @@ def main() -> None:
     """Runs at every change, for one session."""
     # An icon of our own: Streamlit would fetch a named one from another host.
     st.set_page_config(page_title="FailBench Advisor", page_icon=str(_ICON), layout="wide")
+    notices = st.container()
     drawn: list[Shown] = []
     chosen = st.navigation([_page(entry, drawn) for entry in PAGES])
     # The sidebar is drawn before the page runs, and not by the page: its fields then keep their
@@ -45,16 +48,25 @@ def main() -> None:
     if shown is not None:
         drawn.append(shown)
     chosen.run()
-    address.end()
+    _finish(shown, notices)
 
 
 def draw(path: str) -> None:
     """The sidebar and one page, without the navigation around them."""
+    notices = st.container()
     address.begin(path)
     shown = sidebar()
     if shown is not None:
         next(page for _, known, _, page in PAGES if known == path)(shown)
-    address.end()
+    _finish(shown, notices)
+
+
+def _finish(shown: Shown | None, notices: DeltaGenerator) -> None:
+    if shown is None:
+        address.give_up()
+    else:
+        link()
+        address.end(notices)
 
 
 def _page(
@@ -82,5 +94,4 @@ def sidebar() -> Shown | None:
     found = data.or_explain(lambda: data.loaded(cluster))
     if found is None:
         return None
-    texts, inputs = scenario_form(cluster, found.evidence)
-    return Shown(found, texts, inputs)
+    return Shown(found, scenario_form(cluster, found.evidence))

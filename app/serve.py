@@ -6,21 +6,23 @@ The first reader waits neither for numpy and plotly to load nor for the database
 import logging
 import sys
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 
 from streamlit.web import cli
 
-import app.router
-from app import data
 from db.errors import DatabaseError
 
-_MAIN = Path(app.router.__file__).with_name("main.py")
+_MAIN = Path(__file__).with_name("main.py")
 
 
 def warm_up() -> None:
-    """Fills the caches that all sessions share, with the first cluster's evidence."""
-    # Streamlit remarks that no page is being drawn, which is so.
+    """Loads the pages, and fills the caches that all sessions share with the first cluster."""
+    # Streamlit remarks that no page is being drawn, which is so: already when pages are imported.
     logging.disable(logging.WARNING)
+    import_module("app.router")
+    from app import data
+
     # Whatever is wrong with the database is said on the page, to whoever opens it.
     with suppress(DatabaseError):
         for cluster in data.clusters()[:1]:

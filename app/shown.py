@@ -1,6 +1,5 @@
 """What every page is given: the cluster's evidence and the scenario of the sidebar."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from advisor.scenario import ScenarioInput
@@ -9,12 +8,19 @@ from db.records import ClusterEvidence
 
 
 @dataclass(frozen=True, slots=True)
+class Filled:
+    """The sidebar's scenario, or what is `wrong` with it: the labels of mistaken fields."""
+
+    inputs: ScenarioInput | None
+    wrong: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
-    """`texts` are the inputs as typed, by option; `inputs` is None while one is mistaken."""
+    """The evidence, and the scenario as it was filled in."""
 
     loaded: Loaded
-    texts: Mapping[str, str]
-    inputs: ScenarioInput | None
+    filled: Filled
 
     @property
     def evidence(self) -> ClusterEvidence:

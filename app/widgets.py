@@ -1,6 +1,6 @@
 """Pieces that several pages draw alike. All text from outside is escaped before it is Markdown."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -8,23 +8,28 @@ import pandas as pd
 import streamlit as st
 
 from advisor.defaults import resolve
-from advisor.errors import AdvisorError
+from advisor.errors import AdvisorError, MissingToolError
 from advisor.recommendation import Recommendation
-from advisor.reports.markdown import escape
-from app import data
-from app.form import REPEATED
+from advisor.report import Report
+from advisor.reports import Canvas, render
+from advisor.reports.files import html_of, pdf_of
+from advisor.reports.pdf import find_browser
+from app import address, data
+from app.markdown import escape, message
 from app.shown import Shown
 
 
 def answered(shown: Shown) -> Recommendation | None:
     """The answer to the sidebar's scenario; None, with the reason on the page, if it has none."""
-    if shown.inputs is None:
-        st.info("The scenario in the sidebar is not complete: see the fields marked there.")
+    filled = shown.filled
+    if filled.inputs is None:
+        where = f"see {', '.join(filled.wrong)}" if filled.wrong else "see at its end"
+        st.info(f"The scenario in the sidebar is not complete: {where}.")
         return None
     try:
-        scenario = resolve(shown.inputs, shown.evidence)
+        scenario = resolve(filled.inputs, shown.evidence)
     except AdvisorError as error:
-        st.error(escape(str(error)))
+        st.error(message(error))
         return None
     return data.recommend(shown.loaded, scenario)
 
@@ -58,13 +63,30 @@ def figure(drawn: Any, key: str, alt: str) -> None:
     )
 
 
-def link(texts: Mapping[str, str | Sequence[str]]) -> None:
+def link() -> None:
     """The address that shows this page again, with every value spelled out."""
-    stated = {
-        name: text.split(",") if name in REPEATED and isinstance(text, str) else text
-        for name, text in texts.items()
-        if text
-    }
+    stated = address.everything()
     base = (st.context.url or "").partition("?")[0]
     with st.expander("Link to this page"):
         st.code(f"{base}?{urlencode(stated, doseq=True)}", language=None, wrap_lines=True)
+
+
+def take_along(answer: Recommendation, make: Callable[[], Report], name: str) -> None:
+    """A button for each kind of file; the file is made when it is clicked, not at every change."""
+    with st.container(horizontal=True):
+        _download("Report (HTML)", lambda: html_of(make()), f"{name}.html", "text/html")
+        _download(
+            "Markdown", lambda: render(answer, "markdown", Canvas()), f"{name}.md", "text/markdown"
+        )
+        _download("JSON", lambda: render(answer, "json"), f"{name}.json", "application/json")
+        _download("CSV", lambda: render(answer, "csv"), f"{name}.csv", "text/csv")
+        try:
+            find_browser()
+        except MissingToolError as error:
+            st.caption(message(error))
+            return
+        _download("Report (PDF)", lambda: pdf_of(make()), f"{name}.pdf", "application/pdf")
+
+
+def _download(label: str, make: Callable[[], str | bytes], name: str, mime: str) -> None:
+    st.download_button(label, make, name, mime, on_click="ignore", key=f"get_{mime}")

@@ -4,11 +4,12 @@ DatabaseError                 exit code 2
 ├── NotADatabaseError         the URL or file is no database of ours
 │   └── EmptyDatabaseError    no table at all: it still has to be made ours
 ├── UnreachableError          no server, no folder, no permission
-├── SchemaMismatchError       the schema is older or newer than the code
+├── SchemaMismatchError       the schema is older than the code, or unknown to it
 ├── NetworkFilesystemError    SQLite on a file system whose locks cannot be trusted
 ├── InvalidDataError          rows that do not validate; every row named
 ├── NotFoundError             a named thing is not there; says what is
-└── QueryRefusedError         `advisor sql`: writes, too slow, malformed
+└── QueryRefusedError         a typed statement: writes, malformed
+    └── TooSlowError          ... or over the time limit
 """
 
 
@@ -31,7 +32,7 @@ class UnreachableError(DatabaseError):
 
 
 class SchemaMismatchError(DatabaseError):
-    """The schema is older or newer than this code; the message names the command."""
+    """The schema is older than this code, or unknown to it; the message says what helps."""
 
 
 class NetworkFilesystemError(DatabaseError):
@@ -54,4 +55,11 @@ class NotFoundError(DatabaseError):
 
 
 class QueryRefusedError(DatabaseError):
-    """A statement of `advisor sql` that writes, runs too long or does not parse."""
+    """A typed statement that writes, runs too long or does not parse."""
+
+
+class TooSlowError(QueryRefusedError):
+    """A typed statement over its time limit; whoever set the limit says how to raise it."""
+
+    def __init__(self) -> None:
+        super().__init__("the statement took too long: narrow it")

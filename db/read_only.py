@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from db.errors import QueryRefusedError
+from db.errors import QueryRefusedError, TooSlowError
 from db.session import (
     explain,
     one_line_errors,
@@ -49,13 +50,20 @@ _LIMITS = {
 }
 
 
+class Cut(Enum):
+    """The limit that a result ran into."""
+
+    ROWS = "rows"
+    BYTES = "bytes"
+
+
 @dataclass(frozen=True, slots=True)
 class QueryResult:
-    """What a statement returned; `truncated` if there was more than the limits let through."""
+    """What a statement returned; `cut_by` is the limit beyond which there was more."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
-    truncated: bool
+    cut_by: Cut | None
 
 
 def run_read_only(
@@ -64,10 +72,12 @@ def run_read_only(
     """Runs one SELECT (or VALUES, or WITH ... SELECT), for at most `time_limit_s` seconds.
 
     Returns at most `row_limit` rows and about 64 MB. Raises QueryRefusedError in one line for a
-    statement that writes, does not parse or takes too long.
+    statement that writes or does not parse, TooSlowError for one that takes longer.
     """
-    if "\x00" in statement or not statement.strip():
+    if not statement.strip():
         raise QueryRefusedError("the statement is empty: give one SELECT")
+    if "\x00" in statement:
+        raise QueryRefusedError("the statement holds a NUL character: take it out")
     if not statement.isascii() and statement.encode(errors="replace").decode() != statement:
         raise QueryRefusedError("the statement is not text: it holds bytes that are not UTF-8")
     run = _run_postgresql if sqlite_path(url) is None else _run_sqlite
@@ -98,8 +108,8 @@ def _run_sqlite(url: str, statement: str, row_limit: int, deadline: float) -> Qu
         if cursor.description is None:
             raise QueryRefusedError("the statement returns no rows: give one SELECT")
         columns = tuple(column[0] for column in cursor.description)
-        rows, truncated = _bounded(cursor.fetchmany, row_limit)
-    return QueryResult(columns, rows, truncated)
+        rows, cut_by = _bounded(cursor.fetchmany, row_limit)
+    return QueryResult(columns, rows, cut_by)
 
 
 def _connect_sqlite(path: Path) -> sqlite3.Connection:
@@ -135,14 +145,18 @@ def _refusing(name: str) -> Iterator[None]:
         yield
     except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError) as error:
         translated = explain(error, name) if isinstance(error, sqlite3.Error) else None
-        raise translated or QueryRefusedError(_reason(error)) from error
+        raise translated or _refusal(error) from error
+
+
+def _refusal(error: BaseException) -> QueryRefusedError:
+    if getattr(error, "sqlite_errorname", None) == "SQLITE_INTERRUPT":
+        return TooSlowError()
+    return QueryRefusedError(_reason(error))
 
 
 def _reason(error: BaseException) -> str:
     code = getattr(error, "sqlite_errorname", None)
     message = " ".join(str(error).split()) or "out of memory"
-    if code == "SQLITE_INTERRUPT":
-        return "the statement took too long; narrow it, or raise --time-limit"
     if code == "SQLITE_AUTH" or "prohibited" in message or "not authorized" in message:
         return f"only one SELECT is admitted here, nothing that writes ({message})"
     if "one statement at a time" in message:
@@ -173,17 +187,17 @@ def _query_postgresql(
             _allow(connection, deadline)
             cursor.execute(statement)
             columns = tuple(column.name for column in cursor.description or ())
-            rows, truncated = _bounded(_fetching(connection, cursor, deadline), row_limit)
+            rows, cut_by = _bounded(_fetching(connection, cursor, deadline), row_limit)
     except Error as error:
-        raise QueryRefusedError(_postgresql_reason(error)) from error
-    return QueryResult(columns, rows, truncated)
+        raise _postgresql_refusal(error) from error
+    return QueryResult(columns, rows, cut_by)
 
 
 def _allow(connection: Any, deadline: float) -> None:
     """Renews the time limit before every statement: the one running could have lifted it."""
     remaining_ms = math.ceil((deadline - time.monotonic()) * 1000)
     if remaining_ms <= 0:
-        raise QueryRefusedError("the statement took too long; narrow it, or raise --time-limit")
+        raise TooSlowError
     connection.execute(f"SET LOCAL statement_timeout = {remaining_ms}")
 
 
@@ -197,28 +211,30 @@ def _fetching(
     return fetch
 
 
-def _postgresql_reason(error: Any) -> str:
+def _postgresql_refusal(error: Any) -> QueryRefusedError:
     message = " ".join(str(error.diag.message_primary or error).split())
     if error.sqlstate == "57014":
-        return "the statement took too long; narrow it, or raise --time-limit"
+        return TooSlowError()
     if error.sqlstate in ("25006", "42501"):
-        return f"only one SELECT is admitted here, nothing that writes ({message})"
-    return f"the database refuses the statement: {message}; give one SELECT"
+        return QueryRefusedError(
+            f"only one SELECT is admitted here, nothing that writes ({message})"
+        )
+    return QueryRefusedError(f"the database refuses the statement: {message}; give one SELECT")
 
 
 def _bounded(
     fetch: Callable[[int], list[tuple[Any, ...]]], row_limit: int
-) -> tuple[tuple[tuple[Any, ...], ...], bool]:
+) -> tuple[tuple[tuple[Any, ...], ...], Cut | None]:
     """Fetches in batches that start small, and stops at the limit of rows or of bytes."""
     rows: list[tuple[Any, ...]] = []
     size, batch = 0, 1
     while len(rows) <= row_limit:
         found = fetch(min(batch, row_limit + 1 - len(rows)))
         if not found:
-            return tuple(rows), False
+            return tuple(rows), None
         rows.extend(tuple(row) for row in found)
         size += sum(sys.getsizeof(value) for row in found for value in row)
         if size > LARGEST_RESULT_BYTES:
-            return tuple(rows[:row_limit]), True
+            return tuple(rows[:row_limit]), Cut.BYTES
         batch = min(batch * 2, _BATCH_ROWS)
-    return tuple(rows[:row_limit]), True
+    return tuple(rows[:row_limit]), Cut.ROWS

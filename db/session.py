@@ -144,7 +144,7 @@ def engine_name(engine: Engine) -> str:
 
 
 _SQLITE: Mapping[str, tuple[type[DatabaseError], str]] = {
-    "SQLITE_NOTADB": (NotADatabaseError, "is not a SQLite database; choose another file with --db"),
+    "SQLITE_NOTADB": (NotADatabaseError, "is not a SQLite database; choose another file"),
     "SQLITE_CORRUPT": (NotADatabaseError, "is damaged; restore a backup of it"),
     "SQLITE_CANTOPEN": (UnreachableError, "cannot be opened: no such file, or no permission"),
     "SQLITE_PERM": (UnreachableError, "cannot be opened: no permission"),
@@ -198,7 +198,7 @@ def refuse_network_filesystem(
     if filesystem:
         raise NetworkFilesystemError(
             f"{path} is on a network file system ({filesystem}), where SQLite's locks fail: "
-            f"choose a local file or postgresql://user@host/database with --db, or set "
+            f"choose a local file or postgresql://user@host/database, or set "
             f"{ALLOW_NETWORK_VARIABLE}=1 if one machine alone uses it"
         )
 

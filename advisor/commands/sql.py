@@ -40,7 +40,8 @@ def command(
     recovery_view, evidence_view. docs/sql.md has ten questions with their queries.
     """
     from advisor.evidence import opened
-    from db.read_only import run_read_only, unique
+    from db.errors import TooSlowError
+    from db.read_only import LARGEST_RESULT_BYTES, Cut, run_read_only, unique
 
     if time_limit_s <= 0.0:
         raise UserError("the time limit must be more than 0, such as 10s")
@@ -48,7 +49,10 @@ def command(
         statement = sys.stdin.read()
     with opened(db_url) as engine:
         url = engine.url.render_as_string(hide_password=False)
-        result = run_read_only(url, statement, row_limit=max_rows, time_limit_s=time_limit_s)
+        try:
+            result = run_read_only(url, statement, row_limit=max_rows, time_limit_s=time_limit_s)
+        except TooSlowError as error:
+            raise UserError(f"{error}, or raise --time-limit") from None
     if fmt == "json":
         rows = [[_json_cell(cell) for cell in row] for row in result.rows]
         echo_json([dict(zip(unique(result.columns), row, strict=True)) for row in rows])
@@ -56,8 +60,11 @@ def command(
         echo_csv(result.columns, result.rows)
     else:
         echo_table(result.columns, result.rows, numeric=_numeric(result.rows))
-    if result.truncated:
+    if result.cut_by is Cut.ROWS:
         click.echo(f"only the first {max_rows:,} rows: raise it with --max-rows", err=True)
+    if result.cut_by is Cut.BYTES:
+        size = f"{LARGEST_RESULT_BYTES // 10**6} MB"
+        click.echo(f"only the first {len(result.rows):,} rows, about {size}: select less", err=True)
 
 
 def _json_cell(cell: object) -> object:

@@ -23,6 +23,11 @@ class LogAxis:
         """Where a value of 0 or more lies."""
         return 0.0 if value <= 0.0 else log10(value) - self.origin
 
+    def fraction(self, value: float) -> float:
+        """Where a value lies on the shown range, from 0 to 1."""
+        low, high = self.span
+        return (self.position(value) - low) / (high - low)
+
     @property
     def span(self) -> tuple[float, float]:
         """A range that shows every tick with some air."""

@@ -7,6 +7,7 @@ import plotly.graph_objects as go
 
 from advisor.decide import AXES, frontier_of
 from advisor.figures.axes import LogAxis, log_axis
+from advisor.figures.labels import Named, text_positions
 from advisor.figures.theme import EVIDENCE_NAMES, GREY, SYMBOLS, mechanism_colors, safe, styled
 from advisor.recommendation import Candidate
 from advisor.reports.words import axis_words, label
@@ -62,8 +63,14 @@ def frontier(
     figure = go.Figure()
     _add_staircase(figure, [s for s in found if s.dominated_by is None], horizontal, vertical)
     colors = mechanism_colors(mechanisms)
-    for spot in found:
-        _add_spot(figure, spot, horizontal, vertical, colors[spot.candidate.mechanism])
+    names = [
+        Named(
+            horizontal.fraction(spot.x), vertical.fraction(spot.y), spot.candidate.mechanism.upper()
+        )
+        for spot in found
+    ]
+    for spot, place in zip(found, text_positions(names), strict=True):
+        _add_spot(figure, spot, horizontal, vertical, colors[spot.candidate.mechanism], place)
     for axis, scale, name in (("x", horizontal, x_axis), ("y", vertical, y_axis)):
         figure.update_layout(
             {
@@ -84,7 +91,7 @@ def frontier(
 
 
 def _add_spot(
-    figure: go.Figure, spot: Spot, horizontal: LogAxis, vertical: LogAxis, color: str
+    figure: go.Figure, spot: Spot, horizontal: LogAxis, vertical: LogAxis, color: str, place: str
 ) -> None:
     candidate = spot.candidate
     code = candidate.evidence.value
@@ -95,7 +102,8 @@ def _add_spot(
         error_x=_error(spot, horizontal, position),
         mode="markers+text",
         text=[safe(candidate.mechanism.upper())],
-        textposition="top center",
+        textposition=place,
+        cliponaxis=False,
         name=f"{safe(label(candidate))} ({EVIDENCE_NAMES[code]})",
         marker={
             "size": 13,

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from advisor.figures.axes import time_ticks
 from advisor.figures.theme import GREY, mechanism_colors, safe, styled
 from advisor.inputs import BY_FIELD
-from advisor.reports.words import input_value
+from advisor.reports.words import input_value, limit_words
+from advisor.scenario import Scenario
 from advisor.sensitivity import NOBODY, MtbfCurves, TornadoBar, WinnerMap
 from advisor.units import format_bytes, format_duration, format_percent
 
-_NOBODY_WORDS = "none fits"
+_NOBODY_WORDS = "none fits, or no data"
 
 
 def mtbf_figure(curves: MtbfCurves, mechanisms: Sequence[str], mtbf_s: float) -> go.Figure:
@@ -31,16 +32,40 @@ def mtbf_figure(curves: MtbfCurves, mechanisms: Sequence[str], mtbf_s: float) ->
             customdata=[format_duration(value) for value in curves.mtbf_s],
             hovertemplate="%{y:.3g} % longer at an MTBF of %{customdata}",
         )
-    for change_s in curves.changes_s:
-        figure.add_vline(
-            x=change_s, line_dash="dash", line_color=GREY, annotation_text=format_duration(change_s)
-        )
-    figure.add_vline(x=mtbf_s, line_color=GREY, annotation_text="yours")
+    for row, change_s in enumerate(curves.changes_s, start=1):
+        _mark(figure, change_s, format_duration(change_s), row, "dash")
+    _mark(figure, mtbf_s, "yours", 0, "solid")
     ticks, labels = time_ticks(float(curves.mtbf_s[0]), float(curves.mtbf_s[-1]))
     figure.update_xaxes(type="log", title="MTBF of the job", tickvals=ticks, ticktext=labels)
-    figure.update_yaxes(type="log", title="longer than failure-free (%)")
+    figure.update_yaxes(type="log", title="longer than failure-free (%)", tickvals=_decades(curves))
     figure.update_layout(hovermode="closest")
     return styled(figure, title="Expected time against the MTBF", height=420)
+
+
+def _decades(curves: MtbfCurves) -> list[float] | None:
+    """Percentages to write; None, which is plotly's own choice, where fewer than two are inside."""
+    shown = np.concatenate([100.0 * c.slowdown for c in curves.curves])
+    shown = np.log10(shown[shown > 0.0])
+    if not shown.size:
+        return None
+    inside = np.arange(np.ceil(shown.min()), np.floor(shown.max()) + 1.0)
+    return [float(v) for v in 10.0**inside] if len(inside) > 1 else None
+
+
+def _mark(figure: go.Figure, mtbf_s: float, words: str, row: int, dash: str) -> None:
+    """A line over the whole height; words of different rows cannot overprint."""
+    figure.add_vline(x=mtbf_s, line_color=GREY, line_dash=dash)
+    figure.add_annotation(
+        # plotly places annotations on a logarithmic axis by the logarithm, unlike lines.
+        x=float(np.log10(mtbf_s)),
+        y=1.0,
+        yref="paper",
+        yanchor="top",
+        yshift=-16.0 * row,
+        xanchor="left",
+        text=words,
+        showarrow=False,
+    )
 
 
 def winner_figure(found: WinnerMap, mechanisms: Sequence[str]) -> go.Figure:
@@ -84,6 +109,19 @@ def winner_figure(found: WinnerMap, mechanisms: Sequence[str]) -> go.Figure:
         range=_log_ends(_edges(found.state_bytes)),
     )
     return styled(figure, title="Who finishes first", height=420)
+
+
+def nowhere_line(scenario: Scenario, found: WinnerMap) -> str:
+    """Said instead of the map where nothing fits anywhere on it."""
+    limits = ", ".join(limit_words(scenario))
+    mtbf_s, sizes = [float(v) for v in found.mtbf_s], [float(v) for v in found.state_bytes]
+    return (
+        f"No mechanism fits at any MTBF from {format_duration(mtbf_s[0])} to "
+        f"{format_duration(mtbf_s[-1])} with any state from {format_bytes(sizes[0])} to "
+        f"{format_bytes(sizes[-1])} a rank"
+        + (f" ({limits})" if limits else "")
+        + ": “Not offered” says why."
+    )
 
 
 def _areas(found: WinnerMap, name: str) -> tuple[list[float | None], list[float | None]]:

@@ -19,6 +19,8 @@ _TERMS = (
 )
 
 _CUT_RATIO = 8.0
+_AIR = 1.5
+"""How far the axis goes on: what is written behind the longest bar has to fit on a telephone."""
 
 
 def time_split(recommendation: Recommendation) -> go.Figure:
@@ -41,10 +43,10 @@ def time_split(recommendation: Recommendation) -> go.Figure:
                 customdata=[format_duration(value) for value in values],
                 hovertemplate=f"%{{y}}: {title} %{{customdata}}<extra></extra>",
             )
-    figure.update_layout(barmode="stack", bargap=0.35)
+    figure.update_layout(barmode="stack", bargap=0.35, legend_traceorder="normal")
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(
-        title=f"time added ({unit.name})", range=[0.0, 1.25 * shown_s / unit.seconds]
+        title=f"time added ({unit.name})", range=[0.0, _AIR * shown_s / unit.seconds]
     )
     for name, total_s in zip(names, totals_s, strict=True):
         _add_total(figure, name, total_s, shown_s, unit)
@@ -63,7 +65,7 @@ def _add_total(
 ) -> None:
     cut = total_s > shown_s
     figure.add_annotation(
-        x=(1.24 * shown_s if cut else total_s) / unit.seconds,
+        x=(0.99 * _AIR * shown_s if cut else total_s) / unit.seconds,
         y=name,
         text=f"<b>→ {format_duration(total_s)}</b>" if cut else format_duration(total_s),
         showarrow=False,

@@ -11,13 +11,15 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from advisor.figures.frontier import frontier
-from advisor.figures.sensitivity import mtbf_figure, tornado_figure, winner_figure
+from advisor.figures.sensitivity import (
+    mtbf_figure,
+    nowhere_line,
+    tornado_figure,
+    winner_figure,
+)
 from advisor.figures.time_split import time_split
 from advisor.report import Report
 from advisor.reports import words
-
-_WIDTH_PX = 680
-"""Fits an A4 page and a browser window alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,7 @@ def render_html(report: Report, made_on: str) -> str:
         words=words,
         made_on=made_on,
         figures=_figures(report),
+        nowhere=_nowhere(report),
         candidate_rows=[words.candidate_cells(c) for c in r.candidates],
         excluded=[words.excluded_line(e) for e in r.excluded],
         crossovers=[words.crossover_line(c) for c in r.crossovers],
@@ -57,16 +60,19 @@ def render_html(report: Report, made_on: str) -> str:
     )
 
 
+def _nowhere(report: Report) -> str:
+    """What stands in the place of a map on which nobody wins."""
+    found = report.sensitivity
+    if found is None or not found.winners.is_empty:
+        return ""
+    return nowhere_line(report.recommendation.scenario, found.winners)
+
+
 def _figures(report: Report) -> _Figures:
     r, mechanisms, found = report.recommendation, report.mechanisms, report.sensitivity
     nothing = Markup("")
     priced = [c for c in r.candidates if c.terms is not None]
-    selected = r.selected
-    slowdown = (
-        selected.expected_completion_s / r.scenario.duration_s - 1.0
-        if selected is not None and selected.expected_completion_s is not None
-        else None
-    )
+    slowdown = r.selected.slowdown if r.selected else None
     curves = found is not None and bool(found.curves.curves)
     return _Figures(
         time_split=_html(time_split(r), "time-split", script=True) if priced else nothing,
@@ -78,7 +84,7 @@ def _figures(report: Report) -> _Figures:
         ),
         winners=(
             _html(winner_figure(found.winners, mechanisms), "winners", script=not priced)
-            if found
+            if found and not found.winners.is_empty
             else nothing
         ),
         tornado=(
@@ -90,13 +96,13 @@ def _figures(report: Report) -> _Figures:
 
 
 def _html(figure: Any, name: str, *, script: bool = False) -> Markup:
-    """One figure; the first of a page brings the plotting code with it."""
-    figure.update_layout(template="plotly_white", width=_WIDTH_PX)
+    """One figure, as wide as its place; the first of a page brings the plotting code with it."""
+    figure.update_layout(template="plotly_white")
     body = figure.to_html(
         full_html=False,
         include_plotlyjs=script,
         div_id=name,
-        config={"displayModeBar": False, "responsive": False},
+        config={"displayModeBar": False, "responsive": True},
     )
     label = Markup.escape(str(figure.layout.title.text))
     return Markup('<figure role="img" aria-label="{}">{}</figure>').format(label, Markup(body))  # noqa: S704

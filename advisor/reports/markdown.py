@@ -1,12 +1,15 @@
 """The recommendation as Markdown, for an issue, a wiki or a mail."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from advisor.printable import printable
 from advisor.recommendation import Recommendation
 from advisor.reports import Canvas, words
 
-_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#"})
+_SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~$&"})
+# A list or a rule: acts only where a line starts.
+_AT_START = re.compile(r"^(\d{0,9})([-+](?=[-\s]|$)|(?<=\d)[.)](?=\s|$))")
 
 
 def render(recommendation: Recommendation, canvas: Canvas) -> str:
@@ -16,7 +19,8 @@ def render(recommendation: Recommendation, canvas: Canvas) -> str:
 
 def escape(text: str) -> str:
     """One line, with every character that Markdown or HTML would act on defused."""
-    return printable(" ".join(text.split())).translate(_SPECIAL)
+    line = printable(" ".join(text.split())).translate(_SPECIAL)
+    return _AT_START.sub(r"\1\\\2", line)
 
 
 def _lines(recommendation: Recommendation) -> Iterator[str]:
@@ -33,6 +37,7 @@ def _lines(recommendation: Recommendation) -> Iterator[str]:
         )
         yield escape(words.EVIDENCE_LEGEND)
         yield ""
+    yield from _list("Warnings", recommendation.warnings)
     if recommendation.selected is not None and recommendation.selected.terms is not None:
         rows = words.term_cells(recommendation.selected)
         yield from _section("Expected time, term by term", _table(("term", "time"), rows))
@@ -42,7 +47,6 @@ def _lines(recommendation: Recommendation) -> Iterator[str]:
     yield from _list("Not offered", map(words.excluded_line, recommendation.excluded))
     yield from _list("Frontier", words.frontier_lines(recommendation))
     yield from _list("What would flip it", map(words.crossover_line, recommendation.crossovers))
-    yield from _list("Warnings", recommendation.warnings)
     rows3 = words.scenario_rows(recommendation.scenario)
     yield from _section("Scenario", _table(("input", "value", "from"), rows3))
     yield from _list("Sources", (f"{s.citation} {s.url}" for s in recommendation.sources))

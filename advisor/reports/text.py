@@ -28,13 +28,13 @@ def render(recommendation: Recommendation, canvas: Canvas) -> str:
     if recommendation.candidates:
         _candidates(console, recommendation)
         console.print(Text(words.EVIDENCE_LEGEND, style="dim"))
+    _section(console, "Warnings", recommendation.warnings)
     _section(console, "Why these figures", words.rule_lines(recommendation))
     _section(console, "Evidence", words.evidence_lines(recommendation))
     _section(console, "Time between checkpoints", words.interval_lines(recommendation))
     _section(console, "Not offered", map(words.excluded_line, recommendation.excluded))
     _section(console, "Frontier", words.frontier_lines(recommendation))
     _section(console, "What would flip it", map(words.crossover_line, recommendation.crossovers))
-    _section(console, "Warnings", recommendation.warnings)
     _scenario(console, recommendation)
     _section(console, "Sources", (f"{s.citation} {s.url}" for s in recommendation.sources))
     versions = recommendation.versions

@@ -1,12 +1,12 @@
 """The sentences and table cells of a recommendation: shared by every report that people read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 
 from advisor.decide import AXES
-from advisor.inputs import BY_FIELD
+from advisor.inputs import BY_FIELD, INPUTS, Group
 from advisor.recommendation import Candidate, Crossover, Excluded, Recommendation, UsedValue
-from advisor.scenario import IntervalPolicy, Scenario
+from advisor.scenario import FailureRegime, IntervalPolicy, Scenario
 from advisor.units import (
     format_bytes,
     format_bytes_per_s,
@@ -37,7 +37,7 @@ def headline(recommendation: Recommendation) -> str:
     """The answer in one sentence."""
     selected, scenario = recommendation.selected, recommendation.scenario
     if selected is None:
-        return "No mechanism satisfies every rule and limit."
+        return _no_answer(recommendation)
     if selected.native is not None:
         return (
             f"{label(selected)}: {scenario.architecture.upper()} goes on by itself "
@@ -47,6 +47,20 @@ def headline(recommendation: Recommendation) -> str:
     return (
         f"{label(selected)}{_cadence(selected)}: {format_duration(scenario.duration_s)} becomes "
         f"{expected}; goodput {format_percent(selected.goodput or 0.0)}."
+    )
+
+
+def _no_answer(recommendation: Recommendation) -> str:
+    """A missing measurement is no failed limit: the two are told apart."""
+    too_far = [e.mechanism.upper() for e in recommendation.excluded if e.is_too_far]
+    if not too_far:
+        return "No mechanism satisfies every rule and limit."
+    scenario = recommendation.scenario
+    return (
+        f"No data near enough for {listed(too_far)} on {scenario.architecture.upper()} with "
+        f"{format_bytes(scenario.state_bytes)} a rank and steps of "
+        f"{format_duration(scenario.step_time_s)}; no other mechanism satisfies every rule "
+        "and limit."
     )
 
 
@@ -65,6 +79,11 @@ def runner_up_line(recommendation: Recommendation) -> str | None:
 
 def label(candidate: Candidate) -> str:
     return f"{candidate.mechanism.upper()} {candidate.name}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """As people list them: a, b and c."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def steps(count: int) -> str:
@@ -108,6 +127,8 @@ def excluded_line(excluded: Excluded) -> str:
 
 
 def frontier_lines(recommendation: Recommendation) -> Iterator[str]:
+    if not recommendation.candidates:
+        return
     frontier = recommendation.frontier
     members = ", ".join(m.upper() for m in frontier.members) or "none"
     yield f"Pareto frontier over {' and '.join(frontier.axes)}: {members}"
@@ -195,6 +216,16 @@ def scenario_rows(scenario: Scenario) -> Iterator[tuple[str, str, str]]:
                 input_value(item.name, value),
                 scenario.assumed.get(item.name, "given"),
             )
+
+
+def limit_words(scenario: Scenario) -> Iterator[str]:
+    """Each limit that was set, and the regime if it is one of several failures."""
+    for each in INPUTS:
+        value = getattr(scenario, each.field)
+        if each.group is Group.LIMITS and value is not None:
+            yield f"{each.label.lower()} {input_value(each.field, value)}"
+    if scenario.failure_regime is FailureRegime.MULTI:
+        yield "several failures at once"
 
 
 def input_words(name: str) -> str:

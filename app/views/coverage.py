@@ -5,7 +5,7 @@ import streamlit as st
 from advisor.figures.coverage import STATE_WORDS, STATES, cells, coverage
 from app import address
 from app.shown import Shown
-from app.widgets import figure, link, table
+from app.widgets import figure, table
 
 
 def page(shown: Shown) -> None:
@@ -28,4 +28,3 @@ def page(shown: Shown) -> None:
             if c.state in picked
         ],
     )
-    link({**shown.texts, "states": picked})

@@ -7,22 +7,22 @@ from advisor.figures.frontier import AXIS_TITLES, frontier
 from advisor.reports import words
 from app import address
 from app.shown import Shown
-from app.widgets import answered, bullets, figure, link, table
+from app.widgets import answered, bullets, figure, table
 
 _NAMES = tuple(AXES)
 
 
 def page(shown: Shown) -> None:
     """The trade-off of the scenario's candidates."""
-    recommendation = answered(shown)
-    if recommendation is None:
-        return
     st.header("Frontier", anchor=False)
     left, right = st.columns(2)
     with left:
         across = _axis("Across", "x", "overhead")
     with right:
         upwards = _axis("Upwards", "y", "restore")
+    recommendation = answered(shown)
+    if recommendation is None:
+        return
     if across == upwards:
         st.info("Choose two different axes.")
         return
@@ -55,7 +55,6 @@ def page(shown: Shown) -> None:
     if recommendation.excluded:
         with st.expander("Not offered"):
             bullets(map(words.excluded_line, recommendation.excluded))
-    link({**shown.texts, "x": across, "y": upwards})
 
 
 def _axis(title: str, key: str, first: str) -> str:

@@ -5,7 +5,6 @@ import streamlit as st
 
 from app import address
 from app.shown import Shown
-from app.widgets import link
 from db.records import ClusterEvidence
 
 _COLUMNS = (
@@ -36,11 +35,9 @@ def page(shown: Shown) -> None:
     everything = _values(shown.loaded.version, shown.evidence)
     st.header("Operating points", anchor=False)
     chosen = everything
-    texts: dict[str, str | list[str]] = dict(shown.texts)
     for column, name in zip(st.columns(len(_FILTERS)), _FILTERS, strict=True):
         known = sorted(everything[name].dropna().unique())
         picked = address.choices(column, name.capitalize(), f"filter-{name}", known)
-        texts[f"filter-{name}"] = picked
         if picked:
             chosen = chosen[chosen[name].isin(picked)]
     st.caption(f"{len(chosen):,} of {len(everything):,} values; seconds, bytes and fractions.")
@@ -52,7 +49,6 @@ def page(shown: Shown) -> None:
         "text/csv",
         on_click="ignore",
     )
-    link(texts)
 
 
 @st.cache_data(max_entries=4, show_spinner=False)

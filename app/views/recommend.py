@@ -1,21 +1,16 @@
 """Recommend: the answer first and in words, then everything behind it."""
 
-from collections.abc import Callable
-
 import streamlit as st
 
-from advisor.errors import MissingToolError
 from advisor.figures.time_split import time_split
 from advisor.recommendation import Recommendation
-from advisor.report import Report, make_report
-from advisor.reports import Canvas, render, words
-from advisor.reports.files import html_of, pdf_of
-from advisor.reports.markdown import escape
-from advisor.reports.pdf import find_browser
+from advisor.report import make_report
+from advisor.reports import words
 from advisor.saved import save
 from app import data
+from app.markdown import escape, message
 from app.shown import Shown
-from app.widgets import answered, bullets, figure, link, section, table
+from app.widgets import answered, bullets, figure, section, table, take_along
 
 _BADGES = {"M": ("measured", "green"), "E": ("extrapolated", "orange"), "D": ("derived", "blue")}
 
@@ -27,7 +22,7 @@ def page(shown: Shown) -> None:
         return
     _answer(recommendation)
     for warning in recommendation.warnings:
-        st.warning(escape(warning), icon=":material/warning:")
+        st.warning(message(warning), icon=":material/warning:")
     if any(c.terms for c in recommendation.candidates):
         figure(
             time_split(recommendation),
@@ -42,7 +37,6 @@ def page(shown: Shown) -> None:
     section("Not offered", map(words.excluded_line, recommendation.excluded))
     _details(recommendation)
     _take_away(shown, recommendation)
-    link(shown.texts)
 
 
 def _answer(recommendation: Recommendation) -> None:
@@ -67,44 +61,10 @@ def _details(recommendation: Recommendation) -> None:
 
 
 def _take_away(shown: Shown, recommendation: Recommendation) -> None:
-    """Files are made when they are clicked, not at every change."""
-
-    def report() -> Report:
-        return make_report(recommendation, shown.evidence)
-
     st.subheader("Take it along")
-    with st.container(horizontal=True):
-        for label, name, mime, make in (
-            ("Report (HTML)", "report.html", "text/html", lambda: html_of(report())),
-            (
-                "Markdown",
-                "report.md",
-                "text/markdown",
-                lambda: render(recommendation, "markdown", Canvas()),
-            ),
-            ("JSON", "report.json", "application/json", lambda: render(recommendation, "json")),
-            ("CSV", "report.csv", "text/csv", lambda: render(recommendation, "csv")),
-        ):
-            st.download_button(label, make, name, mime, on_click="ignore", key=f"get_{name}")
-        _pdf_button(report)
-        if st.button("Save in the database", key="save"):
-            _save(recommendation)
-
-
-def _pdf_button(report: Callable[[], Report]) -> None:
-    try:
-        find_browser()
-    except MissingToolError as error:
-        st.caption(escape(str(error)))
-        return
-    st.download_button(
-        "Report (PDF)",
-        lambda: pdf_of(report()),
-        "report.pdf",
-        "application/pdf",
-        on_click="ignore",
-        key="get_report.pdf",
-    )
+    take_along(recommendation, lambda: make_report(recommendation, shown.evidence), "report")
+    if st.button("Save in the database", key="save"):
+        _save(recommendation)
 
 
 def _save(recommendation: Recommendation) -> None:

@@ -1,26 +1,24 @@
 """Saved: open an answer again, compare two, print them."""
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from advisor.errors import UserError
 from advisor.recommendation import Candidate, Recommendation
 from advisor.report import make_saved_report
-from advisor.reports import Canvas, render, words
-from advisor.reports.files import html_of
-from advisor.reports.markdown import escape
+from advisor.reports import words
 from advisor.saved import listed, load
 from advisor.units import format_duration
 from app import address, data
+from app.markdown import escape, message
 from app.shown import Shown
-from app.widgets import bullets, link, section, table
+from app.widgets import bullets, section, table, take_along
 from db.records import RecommendationSummary
 
 
 def page(shown: Shown) -> None:
     """The saved answers of all clusters, newest first."""
     st.header("Saved recommendations", anchor=False)
+    address.await_later("id", "with")
     summaries = data.or_explain(_summaries)
     if summaries is None:
         return
@@ -29,8 +27,9 @@ def page(shown: Shown) -> None:
         st.code("advisor recommend ... --save", language="console")
         return
     ids = [s.recommendation_id for s in summaries]
-    first = _choose("Open", "id", ids, ids[0])
-    second = _choose("Compare with", "with", ids, None)
+    # The newest is another one tomorrow: the address names it.
+    first = address.choice(st, "Open", "id", ids, ids[0], always=True)
+    second = address.choice(st, "Compare with", "with", ids, None, placeholder="nothing")
     opened = [_opened(name) for name in (first, second) if name]
     if any(o is None for o in opened):
         return
@@ -39,16 +38,11 @@ def page(shown: Shown) -> None:
         _compare(answers[0], answers[1])
     else:
         _open(first, answers[0])
-    link({**shown.texts, "id": first, "with": second})
 
 
 def _summaries() -> tuple[RecommendationSummary, ...]:
     with data.database() as engine:
         return listed(engine)
-
-
-def _choose(title: str, key: str, options: Sequence[str], first: str | None) -> str:
-    return address.choice(st, title, key, options, first, placeholder="nothing")
 
 
 def _opened(recommendation_id: str) -> Recommendation | None:
@@ -59,7 +53,7 @@ def _opened(recommendation_id: str) -> Recommendation | None:
     try:
         return data.or_explain(read)
     except UserError as error:
-        st.error(escape(str(error)))
+        st.error(message(error))
         return None
 
 
@@ -77,24 +71,11 @@ def _open(recommendation_id: str, answer: Recommendation) -> None:
     found = data.or_explain(lambda: data.loaded(answer.scenario.cluster))
     if found is None:
         return
-    report = make_saved_report(answer, found.evidence, found.version)
-    if report.note:
-        st.info(escape(report.note))
-    with st.container(horizontal=True):
-        st.download_button(
-            "Report (HTML)",
-            lambda: html_of(report),
-            f"{recommendation_id}.html",
-            "text/html",
-            on_click="ignore",
-        )
-        st.download_button(
-            "Markdown",
-            lambda: render(answer, "markdown", Canvas()),
-            f"{recommendation_id}.md",
-            "text/markdown",
-            on_click="ignore",
-        )
+    if answer.versions.data_version != found.version:
+        st.info("The measurements have changed since: its reports leave the sensitivity out.")
+    take_along(
+        answer, lambda: make_saved_report(answer, found.evidence, found.version), recommendation_id
+    )
 
 
 def _compare(a: Recommendation, b: Recommendation) -> None:

@@ -2,12 +2,17 @@
 
 import streamlit as st
 
-from advisor.figures.sensitivity import mtbf_figure, tornado_figure, winner_figure
+from advisor.figures.sensitivity import (
+    mtbf_figure,
+    nowhere_line,
+    tornado_figure,
+    winner_figure,
+)
 from advisor.report import sensitivity_of
 from advisor.reports import words
-from advisor.reports.markdown import escape
+from app.markdown import escape
 from app.shown import Shown
-from app.widgets import answered, figure, link, section
+from app.widgets import answered, figure, section
 
 
 def page(shown: Shown) -> None:
@@ -26,14 +31,16 @@ def page(shown: Shown) -> None:
             "Expected time of every candidate against the MTBF",
         )
         section("Crossings", map(words.crossover_line, recommendation.crossovers))
-    figure(winner_figure(moved.winners, mechanisms), "winners", "Who wins by MTBF and state size")
-    selected = recommendation.selected
-    if selected is not None and selected.expected_completion_s is not None:
+    if moved.winners.is_empty:
+        st.markdown(escape(nowhere_line(scenario, moved.winners)))
+    else:
         figure(
-            tornado_figure(
-                moved.tornado, selected.expected_completion_s / scenario.duration_s - 1.0
-            ),
+            winner_figure(moved.winners, mechanisms), "winners", "Who wins by MTBF and state size"
+        )
+    selected = recommendation.selected
+    if selected is not None and selected.slowdown is not None:
+        figure(
+            tornado_figure(moved.tornado, selected.slowdown),
             "tornado",
             "Expected time with each input halved and doubled",
         )
-    link(shown.texts)

@@ -7,17 +7,21 @@ from dataclasses import dataclass
 import pandas as pd
 import streamlit as st
 
-from advisor.reports.markdown import escape
 from app import address, data
+from app.markdown import message
 from app.shown import Shown
-from app.widgets import link
-from db.errors import QueryRefusedError
-from db.read_only import QueryResult, run_read_only, unique
+from db.errors import QueryRefusedError, TooSlowError
+from db.read_only import LARGEST_RESULT_BYTES, Cut, QueryResult, run_read_only, unique
 from db.resources import resource_dir
 
 _ROWS, _TIME_LIMIT_S = 5_000, 10.0
 _QUESTION = re.compile(r"^### (\d+\. .+?)\n(.*?)```sql\n(.*?)```", re.DOTALL | re.MULTILINE)
 _OWN = "my own"
+_MORE = {
+    None: "",
+    Cut.ROWS: ": the first ones, there are more",
+    Cut.BYTES: f": the first ones, about {LARGEST_RESULT_BYTES // 10**6} MB, there are more",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +51,8 @@ def page(shown: Shown) -> None:
     )
     if not statement.strip():
         st.info("Write a statement, or choose an example.")
-        return
-    _show(statement)
-    link({**shown.texts, "q": statement})
+    else:
+        _show(statement)
 
 
 def questions() -> list[Question]:
@@ -67,8 +70,11 @@ def _fill(asked: dict[str, str]) -> None:
 def _show(statement: str) -> None:
     try:
         result = data.or_explain(lambda: _run(statement))
+    except TooSlowError as error:
+        st.error(message(f"{error}. This page gives a statement {_TIME_LIMIT_S:g} s."))
+        return
     except QueryRefusedError as error:
-        st.error(escape(str(error)))
+        st.error(message(error))
         return
     if result is None:
         return
@@ -78,8 +84,7 @@ def _show(statement: str) -> None:
             for index, name in enumerate(unique(result.columns))
         }
     )
-    more = f"; only the first {_ROWS:,} are shown" if result.truncated else ""
-    st.caption(f"{len(table):,} rows{more}.")
+    st.caption(f"{len(table):,} rows{_MORE[result.cut_by]}.")
     st.dataframe(table, hide_index=True, alt="What the statement returned")
     st.download_button(
         "CSV", lambda: table.to_csv(index=False), "query.csv", "text/csv", on_click="ignore"

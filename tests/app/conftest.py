@@ -21,7 +21,9 @@ def page(shipped_database: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
     st.cache_resource.clear()
     st.cache_data.clear()
 
-    def opened(path: str, database: Path | str = shipped_database, **address: str) -> AppTest:
+    def opened(
+        path: str, database: Path | str = shipped_database, **address: str | list[str]
+    ) -> AppTest:
         monkeypatch.setenv("ADVISOR_DB_URL", str(database))
         script = f"from app.router import draw\ndraw({path!r})"
         test = AppTest.from_string(script, default_timeout=_TIMEOUT_S)

@@ -12,7 +12,7 @@ from advisor.inputs import INPUTS
 from advisor.recommendation import Recommendation
 from advisor.reports import words
 from advisor.reports.document import from_document
-from advisor.reports.markdown import escape
+from app.markdown import escape, message
 from tests.app.conftest import Page
 
 _SCENARIOS, _SEED = 200, 20261129
@@ -82,12 +82,15 @@ def test_200_random_scenarios(
         shown.run()
         assert not shown.exception, texts
         assert shown.header[0].value == escape(words.headline(answer)), texts
+        assumed = next(t.value for t in shown.table if "from" in t.value.columns).reset_index()
+        rows = [[escape(cell) for cell in row] for row in words.scenario_rows(answer.scenario)]
+        assert assumed.to_numpy().tolist() == rows, texts
         if answer.candidates:
             cells = [[escape(cell) for cell in words.candidate_cells(c)] for c in answer.candidates]
             table = shown.table[0].value.reset_index()
             assert table.to_numpy().tolist() == cells, texts
         said = [w.value for w in shown.warning]
-        assert said == [escape(w) for w in answer.warnings], texts
+        assert said == [message(w) for w in answer.warnings], texts
         everything = "\n".join(str(m.value) for m in shown.markdown)
         for excluded in answer.excluded:
             assert escape(words.excluded_line(excluded)) in everything, texts

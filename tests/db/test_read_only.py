@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from db.errors import NotADatabaseError, QueryRefusedError, UnreachableError
-from db.read_only import LARGEST_RESULT_BYTES, run_read_only
+from db.read_only import LARGEST_RESULT_BYTES, Cut, run_read_only
 from db.session import open_engine, reading
 
 WRITES = [
@@ -71,7 +71,7 @@ def test_a_select_returns_its_columns_and_rows(reading_url: str) -> None:
     )
     assert result.columns == ("mechanism", "text")
     assert result.rows == (("ft1", "a%s:b"), ("ft2", "a%s:b"))
-    assert result.truncated is False
+    assert result.cut_by is None
 
 
 def test_other_reading_statements(reading_url: str) -> None:
@@ -113,7 +113,7 @@ def test_what_only_postgresql_knows_is_refused(
         ("SELEKT 1", "SELEKT"),
         ("SELECT nothing FROM clusters", "nothing"),
         ("SELECT * FROM no_such_table", "no_such_table"),
-        ("SELECT 1\x00", "give one SELECT"),
+        ("SELECT 1\x00", "NUL character"),
     ],
 )
 def test_a_mistake_is_one_line(reading_url: str, statement: str, says: str) -> None:
@@ -128,9 +128,9 @@ def test_rows_are_limited(reading_url: str) -> None:
     statement = "SELECT architecture FROM compatibility"
     everything = run_read_only(reading_url, statement)
     exact = run_read_only(reading_url, statement, row_limit=len(everything.rows))
-    assert (len(exact.rows), exact.truncated) == (72, False)
+    assert (len(exact.rows), exact.cut_by) == (72, None)
     cut = run_read_only(reading_url, statement, row_limit=71)
-    assert (len(cut.rows), cut.truncated) == (71, True)
+    assert (len(cut.rows), cut.cut_by) == (71, Cut.ROWS)
 
 
 ENDLESS = [
@@ -151,7 +151,7 @@ def test_endless_rows_are_cut_not_collected(reading_url: str) -> None:
     endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c"
     result = run_read_only(reading_url, endless + " LIMIT 1000000", row_limit=50)
     assert result.rows[-1] == (50,)
-    assert result.truncated is True
+    assert result.cut_by is Cut.ROWS
 
 
 def test_the_time_limit_cannot_be_lifted_from_inside(postgres_templates: dict[str, str]) -> None:
@@ -178,14 +178,14 @@ def test_many_large_values_are_cut(reading_url: str) -> None:
         " SELECT hex(zeroblob(400000)) FROM c"
     )
     result = run_read_only(reading_url, many)
-    assert result.truncated is True
+    assert result.cut_by is Cut.BYTES
     assert len(result.rows) * 800_000 < 2 * LARGEST_RESULT_BYTES
 
 
 def test_large_results_are_cut_on_postgresql(postgres_templates: dict[str, str]) -> None:
     many = "SELECT repeat('x', 4000000) FROM generate_series(1, 1000)"
     result = run_read_only(postgres_templates["shipped"], many)
-    assert result.truncated is True
+    assert result.cut_by is Cut.BYTES
     assert len(result.rows) * 4_000_000 < 3 * LARGEST_RESULT_BYTES
 
 

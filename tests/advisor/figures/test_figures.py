@@ -14,12 +14,17 @@ from advisor.evidence import opened
 from advisor.figures.axes import log_axis, time_ticks, time_unit
 from advisor.figures.coverage import cells, coverage
 from advisor.figures.frontier import frontier, spots
-from advisor.figures.sensitivity import mtbf_figure, tornado_figure, winner_figure
+from advisor.figures.sensitivity import (
+    mtbf_figure,
+    nowhere_line,
+    tornado_figure,
+    winner_figure,
+)
 from advisor.figures.theme import mechanism_colors
 from advisor.figures.time_split import time_split
 from advisor.recommendation import Recommendation
 from advisor.report import sensitivity_of
-from advisor.scenario import IntervalPolicy, ScenarioInput
+from advisor.scenario import FailureRegime, IntervalPolicy, ScenarioInput
 from db.records import ClusterEvidence
 from tests.advisor.conftest import recommend
 
@@ -74,11 +79,33 @@ def test_sensitivity_figures_show_every_candidate(matilda: ClusterEvidence) -> N
     curves = mtbf_figure(moved.curves, mechanisms, found.scenario.mtbf_s)
     assert {t.name for t in curves.data} == {c.mechanism.upper() for c in found.candidates}
     winners = winner_figure(moved.winners, mechanisms)
-    assert {t.name for t in winners.data} == {"FT1", "none fits"}
+    assert {t.name for t in winners.data} == {"FT1", "none fits, or no data"}
     assert found.selected is not None
-    slowdown = (found.selected.expected_completion_s or 0.0) / found.scenario.duration_s - 1.0
+    slowdown = found.selected.slowdown
+    assert slowdown is not None
     bars = tornado_figure(moved.tornado, slowdown)
     assert "MTBF" in bars.data[0].y
+
+
+def test_marks_of_a_logarithmic_axis_stand_where_they_belong(matilda: ClusterEvidence) -> None:
+    found = answer(matilda)
+    curves = replace(sensitivity_of(matilda, found.scenario).curves, changes_s=(3600.0, 7200.0))
+    figure = mtbf_figure(curves, tuple(matilda.mechanisms), 14400.0)
+    marks = {a.text: 10.0**a.x for a in figure.layout.annotations}
+    assert marks == pytest.approx({"1 h": 3600.0, "2 h": 7200.0, "yours": 14400.0})
+    assert [s.x0 for s in figure.layout.shapes] == [3600.0, 7200.0, 14400.0]
+    assert len({a.yshift for a in figure.layout.annotations}) == 3
+
+
+def test_a_map_without_a_winner_is_one_line(matilda: ClusterEvidence) -> None:
+    found = answer(matilda, failure_regime=FailureRegime.MULTI, max_overhead=0.05)
+    winners = sensitivity_of(matilda, found.scenario).winners
+    assert winners.is_empty
+    assert nowhere_line(found.scenario, winners) == (
+        "No mechanism fits at any MTBF from 14.4 s to 166 d 16 h with any state from 51.17 MB to "
+        "10.4 GB a rank (largest overhead 5 %, several failures at once): “Not offered” says why."
+    )
+    assert not sensitivity_of(matilda, answer(matilda).scenario).winners.is_empty
 
 
 def test_coverage_is_the_view(matilda: ClusterEvidence, shipped_database: Any) -> None:

@@ -22,6 +22,7 @@ from advisor.scenario import ScenarioInput
 from db.errors import UnreachableError
 from db.records import ClusterEvidence
 from tests.advisor.conftest import recommend
+from tests.app.browser import chromium
 
 _SCENARIO = 'architecture = "a2"\nstate-size = "204.7MB"\nmtbf = "4h"\ndetection = "30s"\n'
 
@@ -141,6 +142,8 @@ def test_no_candidate_still_makes_a_report(matilda: ClusterEvidence) -> None:
     )
     html = html_of(make_report(recommend(matilda, inputs), matilda), "2026-01-31")
     assert "No mechanism satisfies every rule and limit." in html
+    assert "(longest pause 1 s): “Not offered” says why." in html
+    assert "Who finishes first" not in html
     native = ScenarioInput(architecture="a6", state_bytes=204_700_000, mtbf_s=14400.0)
     assert "goes on by itself" in html_of(make_report(recommend(matilda, native), matilda), "x")
 
@@ -164,6 +167,38 @@ def test_pdf_is_searchable_sharp_and_whole(report: Report, tmp_path: Path) -> No
     for page in pdf.pages:
         assert list(page.images) == []
         assert (round(float(page.mediabox.width)), round(float(page.mediabox.height))) == (595, 842)
+        _assert_inside(page)
+
+
+# Of a drawing only the words: curves go on beyond the edges that clip them.
+_WIDER_THAN_THE_WINDOW = """() =>
+  [...document.querySelectorAll("body :not(svg *), svg text")]
+    .filter(e => e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".wide"))
+    .map(e => e.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_page_fits_every_window_and_prints_whole_from_it(
+    matilda: ClusterEvidence, tmp_path: Path, width: int
+) -> None:
+    # A hostile name, and times of three units behind the bars.
+    named = replace(matilda, cluster=replace(matilda.cluster, cluster="<b>" + "x" * 90))
+    inputs = ScenarioInput(
+        architecture="a4", state_bytes=2_567_000_000, mtbf_s=14400.0, warning_lead_s=15.0
+    )
+    report = make_report(recommend(named, inputs), named)
+    write_report(report, tmp_path / "report.html", "2026-01-31")
+    with chromium() as browser:
+        tab = browser.new_page(viewport={"width": width, "height": 900})
+        tab.goto((tmp_path / "report.html").as_uri())
+        tab.locator("#tornado .main-svg").first.wait_for()
+        whole, window = tab.evaluate("[document.documentElement.scrollWidth, innerWidth]")
+        assert whole <= window == width
+        assert tab.evaluate(_WIDER_THAN_THE_WINDOW) == []
+        tab.pdf(path=tmp_path / "printed.pdf", prefer_css_page_size=True)
+    for page in PdfReader(tmp_path / "printed.pdf").pages:
+        assert list(page.images) == []
         _assert_inside(page)
 
 

@@ -5,15 +5,18 @@ import io
 import json
 import re
 from dataclasses import replace
+from html import unescape
 from typing import Any
 
 import pytest
+from markdown_it import MarkdownIt
 
 from advisor.errors import UserError
 from advisor.recommendation import Recommendation
 from advisor.reports import FORMATS, Canvas, render
 from advisor.reports.document import from_document, to_document
 from advisor.reports.markdown import escape
+from advisor.reports.words import headline, listed
 from advisor.scenario import FailureRegime, ScenarioInput
 from db.records import ClusterEvidence
 from tests.advisor.conftest import recommend
@@ -102,6 +105,86 @@ def test_text_from_outside_is_escaped(answer: Recommendation) -> None:
     assert "[red]" in render(named, "table")
     assert "\x1b" not in render(named, "table")
     assert escape("a|b_c") == "a\\|b\\_c"
+
+
+_HOSTILE = (
+    "# h", "> q", "- x", "+ x", "* x", "- [ ] x", "1. x", "12) x", "---", "- - -", "===", "***",
+    "~~~", "```", "~~a~~", "__a__", "*a*", "`a`", "[a](b)", "![a](b)", "[a]: b", "[^1]", "<b>x</b>",
+    "<http://a.b>", "&lt;b&gt; &#42;", "a | b", "| - |", "\\", "a\\", "$x^2$", "    code", "a  \nb",
+    "!", "1.37 GB", "-17 %", "--mtbf", "~ 1 / I",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", _HOSTILE)
+@pytest.mark.parametrize(
+    ("around", "tags"),
+    [
+        ("{}", "p /p"),
+        ("- {}", "ul li /li /ul"),
+        ("# {}", "h1 /h1"),
+        (
+            "| h |\n| --- |\n| {} |",
+            "table thead tr th /th /tr /thead tbody tr td /td /tr /tbody /table",
+        ),
+    ],
+)
+def test_whatever_is_escaped_comes_out_as_text(text: str, around: str, tags: str) -> None:
+    made = MarkdownIt().enable(["table", "strikethrough"]).render(around.format(escape(text)))
+    assert re.findall(r"<(/?\w+)", made) == tags.split()
+    shown = unescape(re.sub(r"<[^>]*>", "", made)).split()
+    assert shown[-len(text.split()) :] == text.split()
+
+
+def test_dollars_start_no_formula() -> None:
+    # CommonMark knows no formulas; GitHub and the app do.
+    assert escape("$x$") == r"\$x\$"
+
+
+@pytest.mark.parametrize("fmt", ["table", "markdown"])
+def test_a_size_that_was_not_measured_reads_as_no_data(matilda: ClusterEvidence, fmt: str) -> None:
+    asked = ScenarioInput(architecture="a2", state_bytes=1_000_000_000, mtbf_s=14400.0)
+    found = recommend(matilda, asked)
+    said = (
+        "No data near enough for FT1, FT3, FT5 and FT6 on A2 with 1 GB a rank and steps of "
+        "112.3 ms; no other mechanism satisfies every rule and limit."
+    )
+    advice = (
+        "nothing was measured near enough to 1 GB a rank, and no option extrapolates further; "
+        "there would be an answer with 204.7 MB or 2.6 GB a rank, which was measured"
+    )
+    text = " ".join(render(found, fmt, Canvas(width=100)).split())
+    assert said in text
+    assert advice in text
+    assert to_document(found)["warnings"] == [advice]
+    for size in (204_700_000, 2_600_000_000):
+        assert recommend(matilda, replace(asked, state_bytes=size)).selected is not None
+
+
+def test_a_failed_limit_is_not_called_no_data(matilda: ClusterEvidence) -> None:
+    asked = ScenarioInput(
+        architecture="a2", state_bytes=204_700_000, mtbf_s=14400.0, max_pause_s=1.0
+    )
+    assert headline(recommend(matilda, asked)) == "No mechanism satisfies every rule and limit."
+
+
+def test_several_failures_say_what_was_seen_to_survive_them(matilda: ClusterEvidence) -> None:
+    asked = ScenarioInput(
+        architecture="a2",
+        state_bytes=204_700_000,
+        mtbf_s=14400.0,
+        failure_regime=FailureRegime.MULTI,
+    )
+    (warning,) = recommend(matilda, asked).warnings
+    assert "on matilda-8xv100 it was for A6" in warning
+    assert "the failure regime single" in warning
+
+
+def test_names_are_listed_as_people_do() -> None:
+    assert [listed(n) for n in (["a"], ["a", "b"], ["a", "b", "c"])] == [
+        "a",
+        "a and b",
+        "a, b and c",
+    ]
 
 
 @pytest.mark.parametrize(
