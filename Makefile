@@ -25,7 +25,7 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
-	  --constraint constraints.txt --editable '.[app,dev]'
+	  --constraint constraints.txt --editable '.[app,dev,measure]'
 	@touch $@
 
 demo: setup

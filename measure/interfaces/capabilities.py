@@ -35,10 +35,21 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class ArchitectureEntry:
-    """One line of the architecture catalogue."""
+    """One line of the architecture catalogue; `measure.architectures.registry` loads `plugin`."""
 
     architecture: str
     capabilities: frozenset[Capability]
+    plugin: str = ""
+    """`module:class` of the measure.interfaces.architecture.Architecture."""
+    workloads: tuple[str, ...] = ()
+    """Names of the workloads it can train; the first is its default."""
+    coordinator: int | None = None
+    """The rank without which no other can go on, where there is one (a parameter server)."""
+
+    @property
+    def default_workload(self) -> str:
+        """What the paper trains on it (section V-C)."""
+        return self.workloads[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +58,5 @@ class MechanismEntry:
 
     mechanism: str
     requires: tuple[Requirement, ...]
+    plugin: str = ""
+    """`module:Class` of what runs it; empty where this version only classifies the pair."""

@@ -22,5 +22,5 @@ MECHANISMS = (
     MechanismEntry("ft6", (_FULL_RANK_RING,)),
     MechanismEntry("ft7", (_DATA_SHARDS,)),
     MechanismEntry("ft8", ()),
-    MechanismEntry("ft9", ()),
+    MechanismEntry("ft9", (), "measure.mechanisms.none:NoFaultTolerance"),
 )

@@ -1,0 +1,58 @@
+"""DistributedDataParallel over all ranks: what A2 and A3 share."""
+
+import os
+from abc import abstractmethod
+
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+from measure.architectures.shapes import at_least
+from measure.interfaces.architecture import Architecture, StepResult, TrainingState
+from measure.interfaces.workload import Workload
+from measure.workloads.loader import Loader
+
+
+class ReplicatedTraining(Architecture):
+    """Every rank trains the whole model on its shard; gradients are averaged as they appear."""
+
+    nccl_algorithm: str
+    """What NCCL is told to do; it would choose by message size otherwise."""
+
+    @staticmethod
+    def check_shape(world_size: int, workload: Workload) -> None:
+        """Two ranks or more."""
+        at_least(2, world_size, "with one there is nothing to reduce")
+
+    @abstractmethod
+    def communicate_with(self, replica: DistributedDataParallel, group: dist.ProcessGroup) -> None:
+        """Chooses how the gradients of `replica` are averaged over `group`."""
+
+    def build(self) -> None:
+        """See Architecture."""
+        context = self.context
+        os.environ["NCCL_ALGO"] = self.nccl_algorithm  # read when a communicator is formed
+        group = context.groups.world()
+        model = self.workload.model(context.device)
+        self._replica = DistributedDataParallel(model, process_group=group)
+        self.communicate_with(self._replica, group)
+        self._optimizer = self.workload.optimizer(model.parameters())
+        self._loader = Loader(
+            self.workload.dataset(),
+            self.workload.batch_per_rank,
+            context.rank,
+            context.world_size,
+            context.seed,
+        )
+
+    def step(self) -> StepResult:
+        """See Architecture."""
+        inputs, targets = (t.to(self.context.device) for t in self._loader.next())
+        loss = self.workload.loss(self._replica(inputs), targets)
+        self._optimizer.zero_grad()
+        loss.backward()
+        self._optimizer.step()
+        return StepResult(loss.item(), len(inputs))
+
+    def state(self) -> TrainingState:
+        """The whole model and optimizer: equal on every rank."""
+        return TrainingState(self._replica.module, self._optimizer, self._loader)

@@ -1,0 +1,114 @@
+"""`python -m measure`: runs cells and writes run records; needs nothing beside torch.
+
+With --events, each event is one JSON object a line on stdout:
+plan, run-started, phase, run-finished, end. Errors are one line on stderr.
+Exit codes: 0 done, 1 the harness failed, 2 the request is at fault, 130 interrupted.
+"""
+
+import argparse
+import json
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from measure.errors import MeasureError, MissingLibraryError, UsageError
+from measure.job_spec import Detector
+from measure.units import duration_s
+
+_INTERRUPTED_EXIT_CODE = 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command line; returns the exit code."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    options = _parser().parse_args(given)
+    try:
+        return _run(options, f"python -m measure {shlex.join(given)}")
+    except UsageError as error:
+        return _said(error, 2)
+    except MeasureError as error:
+        return _said(error, 1)
+
+
+def _run(options: argparse.Namespace, command: str) -> int:
+    try:
+        import torch  # noqa: F401 - asked for here, so that its absence is said in one line
+    except ImportError as error:
+        raise MissingLibraryError(
+            "measuring needs PyTorch, which is not installed:"
+            " pip install 'failbench-advisor[measure]'"
+        ) from error
+    from measure.campaign import Campaign, new_campaign_id
+    from measure.plan import Request, all_architectures, plan_of
+
+    request = Request(
+        architectures=all_architectures(options.architecture),
+        mechanism=options.mechanism,
+        trace=options.trace,
+        profile=options.profile,
+        seeds=options.seeds,
+        first_seed=options.first_seed,
+        world_size=options.world_size,
+        group_timeout_s=duration_s(options.pg_timeout) if options.pg_timeout else None,
+        detector=_detector(options.detector),
+        workload=options.workload,
+        device=options.device,
+        steps=options.steps,
+        lead_s=duration_s(options.lead) if options.lead else None,
+    )
+    campaign = options.campaign or new_campaign_id()
+    plan = plan_of(request, campaign, options.cluster, options.folder, options.command or command)
+    done = Campaign(plan, _emit_json if options.events else _emit_text()).run()
+    return 0 if done else _INTERRUPTED_EXIT_CODE
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser("python -m measure", description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(required=True, metavar="run")
+    run = commands.add_parser("run", help="run cells, write their records")
+    run.add_argument("--architecture", action="append", required=True, help="a name, or all")
+    run.add_argument("--mechanism", default="ft9")
+    run.add_argument("--trace", default="f1", help="none, f1, f2, f2-adjacent, f3 or FILE.json")
+    run.add_argument("--profile", default="cpu", help="smoke, cpu or paper")
+    run.add_argument("--seeds", type=int, default=1, help="how many")
+    run.add_argument("--first-seed", type=int, default=0)
+    run.add_argument("--world-size", type=int, default=8, help="ranks")
+    run.add_argument("--pg-timeout", help="the process group's timeout, e.g. 10s")
+    run.add_argument("--detector", default="supervisor", help="group-timeout or supervisor")
+    run.add_argument("--workload", help="default: the architecture's own")
+    run.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
+    run.add_argument("--steps", type=int)
+    run.add_argument("--lead", help="warn so long ahead of each fault, e.g. 2s")
+    run.add_argument("--cluster", help="default: this host's name and the device")
+    run.add_argument("--campaign", help=argparse.SUPPRESS)
+    run.add_argument("--command", help=argparse.SUPPRESS)
+    run.add_argument("--folder", type=Path, default=Path("runs"), help="where records go")
+    run.add_argument("--events", action="store_true", help="one JSON object an event, on stdout")
+    return parser
+
+
+def _detector(name: str) -> Detector:
+    known = [detector.value for detector in Detector]
+    if name not in known:
+        raise UsageError(f"unknown detector {name!r}: known are {', '.join(known)}")
+    return Detector(name)
+
+
+def _emit_json(event: str, fields: dict[str, Any]) -> None:
+    print(json.dumps({"event": event, **fields}), flush=True)
+
+
+def _emit_text() -> Callable[[str, dict[str, Any]], None]:
+    def emit(event: str, fields: dict[str, Any]) -> None:
+        if event == "run-finished":
+            why = f" ({'; '.join(fields['reasons'])})" if fields["reasons"] else ""
+            print(f"run {fields['run']}: {fields['outcome']}{why}  {fields['record']}", flush=True)
+
+    return emit
+
+
+def _said(error: MeasureError, exit_code: int) -> int:
+    print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+    return exit_code

@@ -1,0 +1,28 @@
+"""The measuring side's errors.
+
+MeasureError
+├── UsageError        the request cannot be run as stated; nothing has started (exit code 2)
+│   ├── ShapeError    the world size does not fit the architecture
+│   └── MissingLibraryError   a library that this request needs is not installed
+└── HarnessError         the harness itself could not run (full disk, no port, no process)
+"""
+
+
+class MeasureError(Exception):
+    """Base of every error that is shown as one line."""
+
+
+class UsageError(MeasureError):
+    """The request cannot be run as stated; the message says what would be valid."""
+
+
+class ShapeError(UsageError):
+    """The world size does not fit the architecture's shape."""
+
+
+class MissingLibraryError(UsageError):
+    """A library that this request needs is not installed; the message says how to get it."""
+
+
+class HarnessError(MeasureError):
+    """The harness itself could not run; nothing is known of the mechanism."""

@@ -1,0 +1,223 @@
+"""Fault schedules: what strikes which rank, and when (paper, section V-B). Stdlib only.
+
+A schedule is JSON: {"schema": "failbench-faults", "version": 1, "name": "F1", "spacing_s": 30,
+"events": [{"rank": 3, "kind": "crash", "step": 100, "lead_s": 2.0, "params": {}},
+{"rank": 5, "after_s": 30.0}]}.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, TypeVar
+
+from measure.errors import UsageError
+
+SCHEMA = "failbench-faults"
+VERSION = 1
+_LARGEST_FILE_BYTES = 1_000_000
+_Code = TypeVar("_Code", bound=StrEnum)
+_KEYS = {"schema", "version", "name", "spacing_s", "events"}
+_WHEN = ("time_s", "step", "after_s", "phase")
+_EVENT_KEYS = {"rank", "kind", *_WHEN, "lead_s", "params"}
+
+
+class FaultKind(StrEnum):
+    """What happens to the victim, which does it to itself."""
+
+    CRASH = "crash"
+    """SIGKILL: fail-stop, nothing is flushed, no handler runs."""
+    HANG = "hang"
+    """SIGSTOP: alive, its sockets open, but silent."""
+    EXCEPTION = "exception"
+    """Its training code raises; the process ends by itself, with a traceback."""
+
+
+class StartPhase(StrEnum):
+    """A part of a run before its first step, at which a fault may strike."""
+
+    STARTING = "starting"
+    """The process is up and has met nobody yet."""
+    FORMING_GROUPS = "forming-groups"
+    """Its peers may be waiting for it in the formation of groups."""
+
+
+@dataclass(frozen=True, slots=True)
+class FaultEvent:
+    """One planned fault. Exactly one of these says when: `time_s` after training started; before
+    the first communication of `step` (from 0); `after_s` after event 0 struck; or the `phase`."""
+
+    rank: int
+    kind: FaultKind = FaultKind.CRASH
+    time_s: float | None = None
+    step: int | None = None
+    after_s: float | None = None
+    phase: StartPhase | None = None
+    lead_s: float | None = None
+    """How long ahead every rank is warned; None: unannounced. With `step`, the warning comes at
+    that step and the fault so much later, since nobody knows when a step will be."""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+    def planned(self) -> dict[str, Any]:
+        """When it is to strike, as it stands in records."""
+        return {key: getattr(self, key) for key in _WHEN if getattr(self, key) is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The faults of one run; `name` is the trace. No events: the run without a fault."""
+
+    name: str | None = None
+    events: tuple[FaultEvent, ...] = ()
+    spacing_s: float | None = None
+    """Time between cascading faults, where the trace has it (F3); scaled by the profile."""
+
+    def to_json(self) -> dict[str, Any]:
+        """The schedule as a JSON object, with its schema and version."""
+        return {
+            "schema": SCHEMA,
+            "version": VERSION,
+            "name": self.name,
+            "spacing_s": self.spacing_s,
+            "events": [_without_none(asdict(event)) for event in self.events],
+        }
+
+
+def read_schedule(path: Path, world_size: int) -> Schedule:
+    """The schedule of a JSON file; UsageError names file, place and what would be valid."""
+    try:
+        if path.stat().st_size > _LARGEST_FILE_BYTES:
+            raise UsageError(f"{path}: a schedule has at most {_LARGEST_FILE_BYTES} bytes")
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot read the schedule: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not JSON: {error}") from error
+    try:
+        schedule = parse(found)
+        check(schedule, world_size)
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from error
+    return schedule if schedule.name else Schedule(path.stem, schedule.events, schedule.spacing_s)
+
+
+def parse(found: object) -> Schedule:
+    """The schedule of a JSON value; UsageError otherwise."""
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise UsageError(f'not a fault schedule: "schema" must be "{SCHEMA}"')
+    if found.get("version") != VERSION:
+        raise UsageError(f'"version" is {found.get("version")!r}: this version reads {VERSION}')
+    unknown = set(found) - _KEYS
+    if unknown:
+        raise UsageError(
+            f"unknown key {sorted(unknown)[0]!r}: known are {', '.join(sorted(_KEYS))}"
+        )
+    name = found.get("name")
+    if name is not None and (not isinstance(name, str) or not name or len(name) > 80):
+        raise UsageError('"name" must be a text of 1 to 80 characters')
+    events = found.get("events")
+    if not isinstance(events, list):
+        raise UsageError('"events" must be a list')
+    return Schedule(
+        name,
+        tuple(_event(number, event) for number, event in enumerate(events)),
+        _number(found, "spacing_s", "schedule"),
+    )
+
+
+def check(schedule: Schedule, world_size: int) -> None:
+    """Raises UsageError unless every event can happen in a run of `world_size` ranks."""
+    for number, event in enumerate(schedule.events):
+        if not 0 <= event.rank < world_size:
+            raise UsageError(
+                f"event {number}: there is no rank {event.rank} of {world_size}: "
+                f"valid are 0 to {world_size - 1}"
+            )
+    victims = [event.rank for event in schedule.events]
+    for rank in victims:
+        if victims.count(rank) > 1:
+            raise UsageError(f"rank {rank} fails twice; a rank that is gone cannot fail again")
+    follow = any(event.after_s is not None for event in schedule.events)
+    if follow and schedule.events[0].kind is FaultKind.HANG:
+        raise UsageError("after_s needs an event 0 that ends its rank: kind crash or exception")
+    if len(victims) >= world_size:
+        raise UsageError(f"all {world_size} ranks fail: at least one must be left")
+
+
+def _event(number: int, found: object) -> FaultEvent:
+    where = f"event {number}"
+    if not isinstance(found, dict):
+        raise UsageError(f"{where}: must be an object")
+    unknown = set(found) - _EVENT_KEYS
+    if unknown:
+        raise UsageError(
+            f"{where}: unknown key {sorted(unknown)[0]!r}:"
+            f" known are {', '.join(sorted(_EVENT_KEYS))}"
+        )
+    event = FaultEvent(
+        rank=_whole(found, "rank", where, required=True) or 0,
+        kind=_choice(found, "kind", FaultKind, where) or FaultKind.CRASH,
+        time_s=_number(found, "time_s", where),
+        step=_whole(found, "step", where),
+        after_s=_number(found, "after_s", where),
+        phase=_choice(found, "phase", StartPhase, where),
+        lead_s=_number(found, "lead_s", where),
+        params=_params(found, where),
+    )
+    _check_when(number, event, where)
+    return event
+
+
+def _check_when(number: int, event: FaultEvent, where: str) -> None:
+    if len(event.planned()) != 1:
+        raise UsageError(f"{where}: give exactly one of {', '.join(_WHEN)}")
+    if event.after_s is not None and number == 0:
+        raise UsageError(f"{where}: after_s counts from event 0, which needs another time")
+    ahead = event.time_s if event.time_s is not None else event.after_s
+    if event.lead_s is not None and ahead is not None and event.lead_s > ahead:
+        raise UsageError(f"{where}: lead_s must be at most {ahead:g}, the time of the fault")
+    if event.lead_s is not None and event.phase is not None:
+        raise UsageError(f"{where}: a fault before training starts cannot be announced")
+
+
+def _params(found: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    params = found.get("params", {})
+    if params != {}:
+        raise UsageError(f"{where}: params must be empty: no kind of fault takes any")
+    return {}
+
+
+def _number(found: Mapping[str, Any], key: str, where: str) -> float | None:
+    value = found.get(key)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise UsageError(f"{where}: {key} must be a number of seconds")
+    if not math.isfinite(value) or value < 0 or value > 1e9:
+        raise UsageError(f"{where}: {key} must be from 0 to 1e9 seconds")
+    return float(value)
+
+
+def _whole(found: Mapping[str, Any], key: str, where: str, *, required: bool = False) -> int | None:
+    value = found.get(key)
+    if value is None and not required:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= 10**9:
+        raise UsageError(f"{where}: {key} must be a whole number, 0 or more")
+    return value
+
+
+def _choice(found: Mapping[str, Any], key: str, codes: type[_Code], where: str) -> _Code | None:
+    value = found.get(key)
+    if value is None:
+        return None
+    known: Sequence[str] = [code.value for code in codes]
+    if value not in known:
+        raise UsageError(f"{where}: unknown {key} {value!r}: known are {', '.join(known)}")
+    return codes(value)
+
+
+def _without_none(event: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in event.items() if value is not None}

@@ -1,0 +1,123 @@
+"""Forms this rank's process groups, and lets go of them when they are no use any more."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from measure.rank import way_out
+
+
+class GlooPair:
+    """A gloo group of two. Tensors on a device travel through the host's memory."""
+
+    def __init__(self, store: dist.Store, rank: int, peer: int, limit: timedelta) -> None:
+        self.peer = peer
+        self._other = 0 if rank > peer else 1
+        made: Any = dist.ProcessGroupGloo(store, 1 - self._other, 2, limit)
+        self._group: dist.ProcessGroup = made  # torch's stubs leave its send and recv out
+
+    def send(self, tensor: Tensor) -> dist.Work:
+        """Starts sending; see measure.rank.context.PairGroup."""
+        return self._group.send([tensor.detach().cpu()], self._other, 0)
+
+    def receive(self, tensor: Tensor) -> dist.Work:
+        """Starts receiving; see measure.rank.context.PairGroup."""
+        if tensor.device.type == "cpu":
+            return self._group.recv([tensor], self._other, 0)
+        landed = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+        return _Staged(self._group.recv([landed], self._other, 0), landed, tensor)
+
+
+class _Staged(dist.Work):
+    """A receive that ends with a copy to the device."""
+
+    def __init__(self, work: dist.Work, landed: Tensor, target: Tensor) -> None:
+        super().__init__()
+        self._work, self._landed, self._target = work, landed, target
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        done = self._work.wait() if timeout is None else self._work.wait(timeout)
+        self._target.copy_(self._landed)
+        return done
+
+
+class ProcessGroups:
+    """Implements measure.rank.context.Groups over one store.
+
+    Each run has a store of its own. What `way_out` must shut is what was opened between the
+    start of a formation and its end.
+    """
+
+    def __init__(
+        self,
+        store: dist.Store,
+        rank: int,
+        world_size: int,
+        backend: str,
+        group_timeout_s: float,
+        round_limit_s: float,
+    ) -> None:
+        self._store, self._rank, self._world_size = store, rank, world_size
+        self._backend = backend
+        self._timeout = timedelta(seconds=group_timeout_s)
+        self._round_limit = timedelta(seconds=round_limit_s)
+        self._sockets: set[int] = set()
+        self.formation_s = 0.0
+        """Time spent in forming groups so far, seconds."""
+
+    def world(self) -> dist.ProcessGroup:
+        """The default group of all ranks; at most once."""
+        with self._noting_sockets():
+            dist.init_process_group(
+                self._backend,
+                store=dist.PrefixStore("world", self._store),
+                rank=self._rank,
+                world_size=self._world_size,
+                timeout=self._timeout,
+            )
+        group = dist.group.WORLD
+        assert group is not None
+        return group
+
+    def sub(self, ranks: Sequence[int]) -> dist.ProcessGroup:
+        """A group of some ranks; called by every rank, in the same order."""
+        with self._noting_sockets():
+            group: dist.ProcessGroup = dist.new_group(list(ranks), timeout=self._timeout)
+        return group
+
+    def pair(self, peer: int, label: str = "") -> GlooPair:
+        """A group of this rank and `peer`; gloo whatever the backend (NCCL forms no group of
+        two ranks without one of all)."""
+        low, high = sorted((self._rank, peer))
+        store = dist.PrefixStore(f"pair{label}-{low}-{high}", self._store)
+        with self._noting_sockets():
+            return GlooPair(store, self._rank, peer, self._round_limit)
+
+    def leave(self) -> None:
+        """Sets free whoever is blocked in one of the groups; the groups are of no use after."""
+        if self._backend == "nccl":
+            way_out.abort_nccl()
+        way_out.shut_down(self._sockets)
+
+    @contextmanager
+    def _noting_sockets(self) -> Iterator[None]:
+        before = way_out.open_sockets()
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self.formation_s += time.monotonic() - begin
+            self._sockets |= way_out.open_sockets() - before
+
+
+def stay_on_loopback() -> None:
+    """gloo and NCCL listen on the loopback interface only: this launcher has one machine."""
+    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+    os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")

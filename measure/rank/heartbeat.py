@@ -1,0 +1,73 @@
+"""Heartbeats: a small file that ranks write in memory and the supervisor reads.
+
+One slot a rank: the last beat (CLOCK_MONOTONIC), the steps done, and when the last step ended.
+A stopped process stops beating; a blocked one beats on without making steps. The file belongs
+to one host, whose clock all of its ranks share.
+"""
+
+import mmap
+import struct
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+_BEAT = struct.Struct("<d")
+_PROGRESS = struct.Struct("<qd")
+_SLOT_BYTES = 64  # one cache line a rank, so that ranks do not wait for each other
+_PERIOD_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """What one slot says; instants are 0.0 before the first."""
+
+    beat_at: float
+    steps: int
+    step_at: float
+
+
+def create(path: Path, world_size: int) -> None:
+    """Writes an empty file of `world_size` slots."""
+    path.write_bytes(bytes(_SLOT_BYTES * world_size))
+
+
+class Heartbeat:
+    """A rank's own slot; beats from a thread, so that a long step is not taken for a death."""
+
+    def __init__(self, path: Path, rank: int) -> None:
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), 0)
+        self._base = rank * _SLOT_BYTES
+        threading.Thread(target=self._beat, name="heartbeat", daemon=True).start()
+
+    def step_done(self, steps: int) -> None:
+        """`steps` steps are complete on this rank."""
+        _PROGRESS.pack_into(self._map, self._base + _BEAT.size, steps, time.monotonic())
+
+    def _beat(self) -> None:
+        while True:
+            _BEAT.pack_into(self._map, self._base, time.monotonic())
+            time.sleep(_PERIOD_S)
+
+
+class HeartbeatReader:
+    """The supervisor's view of all slots."""
+
+    def __init__(self, path: Path, world_size: int) -> None:
+        with path.open("r+b") as file:
+            self._map = mmap.mmap(file.fileno(), 0)
+        self._world_size = world_size
+
+    def read(self) -> list[Beat]:
+        """Every rank's slot, in the order of ranks."""
+        beats = []
+        for base in range(0, self._world_size * _SLOT_BYTES, _SLOT_BYTES):
+            (beat_at,) = _BEAT.unpack_from(self._map, base)
+            steps, step_at = _PROGRESS.unpack_from(self._map, base + _BEAT.size)
+            beats.append(Beat(beat_at, steps, step_at))
+        return beats
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._map.close()

@@ -1,0 +1,18 @@
+"""What the fork server loads once, so that no rank has to: the rank's own code, and the modules
+that torch imports only when an optimizer or DDP is first made. Imports only: a fork server that
+computed would have threads, which do not survive a fork.
+
+It is shielded from SIGTERM, and so are the ranks: a signal to the whole process group (a
+scheduler's, a terminal's) is for the supervisor, who ends its ranks in order.
+"""
+
+import signal
+
+import torch._dynamo
+import torch.nn.parallel
+import torch.optim
+import torch.profiler  # noqa: F401
+
+import measure.rank.main  # noqa: F401
+
+signal.signal(signal.SIGTERM, signal.SIG_IGN)

@@ -1,0 +1,56 @@
+"""The training loop inside the harness: steps, hooks, one log line a step."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from measure.faults.injector import Injector
+from measure.interfaces.architecture import Architecture
+from measure.interfaces.mechanism import Mechanism
+from measure.rank.event_log import EventLog
+from measure.rank.heartbeat import Heartbeat
+from measure.rank.state_size import state_bytes
+
+
+@dataclass
+class TrainingLoop:
+    """One rank's loop. `lost` gives the peers that the supervisor reported; `on_dropped` hears
+    of the peers that the architecture dropped by itself: (rank, how it noticed)."""
+
+    architecture: Architecture
+    mechanism: Mechanism
+    injector: Injector
+    log: EventLog
+    heartbeat: Heartbeat
+    lost: Callable[[], list[int]]
+    on_dropped: Callable[[int, str], None]
+    _dropped: set[int] = field(default_factory=set)
+
+    def run(self, first: int, steps: int) -> None:
+        """Trains steps `first` to `steps` - 1; whatever a step raises comes through."""
+        for step in range(first, steps):
+            self.injector.before_step(step)
+            self._pass_on()
+            begin = time.monotonic()
+            result = self.architecture.step()
+            self.mechanism.after_step(step)
+            self.log.step(step, begin, result.loss, result.samples)
+            self.heartbeat.step_done(step + 1)
+            self._report_dropped()
+            if step == first:  # optimizers make their tensors in their first step
+                self.log.write("state", bytes=state_bytes(self.architecture.state()))
+
+    def _pass_on(self) -> None:
+        for event in self.injector.warnings():
+            self.mechanism.on_warning(event)
+        for rank in self.lost():
+            self.architecture.peer_lost(rank)
+
+    def _report_dropped(self) -> None:
+        lost = self.architecture.lost_peers()
+        if len(lost) == len(self._dropped):
+            return
+        for rank, how in lost.items():
+            if rank not in self._dropped:
+                self._dropped.add(rank)
+                self.on_dropped(rank, how)

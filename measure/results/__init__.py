@@ -1,0 +1,1 @@
+"""What is left of a run: its record, its environment, its validity."""

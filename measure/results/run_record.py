@@ -1,0 +1,162 @@
+"""The run record: all that is known of one run, as one JSON object in one file.
+
+The contract is data/schemas/run-record-1.schema.json.
+"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from measure.results.verdict import (
+    Fault,
+    Run,
+    faults_of,
+    notes_of,
+    outcome_of,
+    reasons_of,
+    struck_ranks,
+)
+from measure.results.windows import aggregate_slowdown, first_loss, mean_loss, series, window
+
+RECORD, VERSION = "failbench-run", 1
+FILE_NAME = "record.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What is the same for all runs of one command."""
+
+    campaign: Mapping[str, Any]
+    cluster: Mapping[str, Any]
+    environment: Mapping[str, Any]
+
+
+def utc(when: datetime) -> str:
+    """An instant as records write it: UTC, to the second."""
+    return when.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def run_record(
+    run: Run,
+    around: Surroundings,
+    cell: Mapping[str, Any],
+    started_at: datetime,
+) -> dict[str, Any]:
+    """The record of a finished run; `cell` is what was asked, in words of the database."""
+    faults = faults_of(run)
+    reasons = reasons_of(run, faults)
+    training_s = None if run.seen.training_at is None else run.since_began(run.seen.training_at)
+    state = [event["bytes"] for log in run.logs if (event := log.first("state"))]
+    built = [event["groups_s"] for log in run.logs if (event := log.first("built"))]
+    return {
+        "record": RECORD,
+        "version": VERSION,
+        "run_id": run.job.run_id,
+        "campaign": dict(around.campaign),
+        "cluster": dict(around.cluster),
+        "environment": dict(around.environment),
+        "cell": dict(cell),
+        "schedule": run.job.schedule.to_json(),
+        "started_at": utc(started_at),
+        "wall_s": run.ended_s,
+        "training_started_s": training_s,
+        "groups_s": max(built, default=None),
+        "outcome": outcome_of(run, faults, reasons),
+        "validity": "invalid" if reasons else "valid",
+        "validity_reasons": reasons,
+        "notes": notes_of(run, faults),
+        "state_bytes": max(state, default=None),
+        **_figures(run, faults),
+        "ranks": [_rank(run, view.rank) for view in run.seen.ranks],
+        "faults": [fault.as_json() for fault in faults],
+        "phases": [
+            {"fault": f.ordinal, "phase": "detect", "duration_s": f.detected_s}
+            for f in faults
+            if f.detected_s is not None and not f.censored
+        ],
+        "series": series(run.logs),
+    }
+
+
+def write_record(record: Mapping[str, Any], folder: Path) -> Path:
+    """Writes the record for good: under a temporary name, to the disk, then renamed."""
+    path = folder / FILE_NAME
+    unfinished = folder / f".{FILE_NAME}.{os.getpid()}"
+    text = json.dumps(record, separators=(",", ":"), allow_nan=False)
+    with unfinished.open("w", encoding="utf-8") as file:
+        file.write(text + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(path)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    return path
+
+
+def _figures(run: Run, faults: Sequence[Fault]) -> dict[str, Any]:
+    """Rates, losses and memory, before and after the first fault."""
+    struck = struck_ranks(run)
+    first_fault_s = min(struck.values(), default=run.ended_s)
+    before = window(run.logs, 0.0, first_fault_s, run.job.dropped_steps)
+    survivors = [log for log in run.logs if log.rank not in struck]
+    noticed_s = [f.at_s + (f.detected_s or 0.0) for f in faults if f.fired]
+    after = window(survivors, max(noticed_s), run.ended_s) if noticed_s else None
+    finished = [len(log.steps) for log in survivors]
+    peaks = [peak for log in run.logs if (peak := _peak(log.rank, run)) is not None]
+    slowdown = aggregate_slowdown(before, after)
+    if after is None and faults and before is not None and noticed_s:
+        slowdown = 1.0
+    return {
+        "steps_completed": min(finished, default=0),
+        "before": before.as_json() if before else None,
+        "after": after.as_json() if after else None,
+        "aggregate_slowdown_fraction": slowdown,
+        "loss": {
+            "first": first_loss(run.logs),
+            "before_fault": mean_loss(run.logs, first_fault_s) if struck else None,
+            "last": mean_loss(run.logs, run.ended_s),
+        },
+        "peak_memory_bytes": max(peaks, default=None),
+    }
+
+
+def _rank(run: Run, rank: int) -> dict[str, Any]:
+    log, view = run.logs[rank], run.seen.ranks[rank]
+    state, raised = log.first("state"), log.first("raised")
+    return {
+        "rank": rank,
+        "end": _end(run, rank),
+        "exit_code": view.exit_code,
+        "steps": len(log.steps),
+        "peak_memory_bytes": _peak(rank, run),
+        "state_bytes": state["bytes"] if state else None,
+        "error": raised["error"].strip().splitlines()[-1] if raised else view.error,
+    }
+
+
+def _end(run: Run, rank: int) -> str:
+    """How a rank ended; what the supervisor had to kill was blocked, and is `hung`."""
+    view = run.seen.ranks[rank]
+    if run.logs[rank].first("raised"):
+        return "raised"
+    if view.finished_at is not None:
+        return "finished"
+    if view.stopped_at is not None and view.died_at is None:
+        return "stopped"
+    return "hung" if view.killed_by_supervisor else "killed"
+
+
+def _peak(rank: int, run: Run) -> int | None:
+    for name in ("finished", "stopped"):
+        event = run.logs[rank].first(name)
+        if event is not None:
+            peak: int = event["peak_memory_bytes"]
+            return peak
+    return None

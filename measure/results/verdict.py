@@ -1,0 +1,262 @@
+"""What became of a run: each fault, the outcome, and whether it may serve as evidence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from measure.faults.schedule import FaultEvent, FaultKind
+from measure.interfaces.capabilities import ArchitectureEntry, Capability
+from measure.job_spec import Detector, JobSpec
+from measure.rank.exit_codes import RAISED
+from measure.results.rank_log import RankLog
+from measure.supervisor.observed import Ending, Observed, RankView
+from measure.supervisor.ranks import ended_by
+
+_SIGKILL = -9
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Everything that is known of a finished run."""
+
+    job: JobSpec
+    entry: ArchitectureEntry
+    seen: Observed
+    logs: Sequence[RankLog]
+
+    def since_began(self, instant: float) -> float:
+        """An instant of the supervisor's clock, in seconds since the run began."""
+        return max(0.0, instant - self.seen.began_at)
+
+    @property
+    def ended_s(self) -> float:
+        """When the supervisor ended the run."""
+        return self.since_began(self.seen.ended_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """One rank noticed a fault, `after_s` seconds after it fired."""
+
+    rank: int
+    after_s: float
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One planned fault and what became of it. `detected_s` is when the last rank that had to
+    act knew; when `censored`, nobody can say, and it is the time that was waited in vain."""
+
+    ordinal: int
+    event: FaultEvent
+    fired: bool
+    at_s: float
+    steps: int | None
+    detections: tuple[Detection, ...]
+    detected_s: float | None
+    censored: bool
+    outcome: str
+
+    @property
+    def first_detected_s(self) -> float | None:
+        """When the first rank knew (the paper's time to detect)."""
+        return min((d.after_s for d in self.detections), default=None)
+
+    def as_json(self) -> dict[str, Any]:
+        """The fault as it stands in the record."""
+        return {
+            "ordinal": self.ordinal,
+            "kind": self.event.kind.value,
+            "rank": self.event.rank,
+            "planned": self.event.planned(),
+            "lead_s": self.event.lead_s,
+            "fired": self.fired,
+            "at_s": self.at_s,
+            "step": self.steps,
+            "detections": [
+                {"rank": d.rank, "after_s": d.after_s, "how": d.how} for d in self.detections
+            ],
+            "first_detected_s": self.first_detected_s,
+            "detected_s": self.detected_s,
+            "censored": self.censored,
+            "outcome": self.outcome,
+        }
+
+
+def faults_of(run: Run) -> list[Fault]:
+    """Every planned fault, in the schedule's order."""
+    return [_fault(run, n, event) for n, event in enumerate(run.job.schedule.events)]
+
+
+def outcome_of(run: Run, faults: Sequence[Fault], reasons: Sequence[str]) -> str:
+    """The run's outcome in one word."""
+    if reasons:
+        return "invalid"
+    if not faults:
+        return "completed"
+    if went_on(run):
+        return "graceful"
+    hung = any(f.fired and f.event.kind is FaultKind.HANG for f in faults)
+    if hung or run.seen.ending in (Ending.HUNG, Ending.DEADLINE):
+        return "hang"
+    return "halted"
+
+
+def went_on(run: Run) -> bool:
+    """Whether every survivor made all the planned steps, by itself."""
+    survivors = survivors_of(run)
+    return bool(survivors) and all(view.finished_at is not None for view in survivors)
+
+
+def survivors_of(run: Run) -> list[RankView]:
+    """The ranks that no fault struck."""
+    struck = struck_ranks(run)
+    return [view for view in run.seen.ranks if view.rank not in struck]
+
+
+def struck_ranks(run: Run) -> Mapping[int, float]:
+    """The ranks that a fault struck, with the time at which it fired."""
+    found = {}
+    for ordinal, event in enumerate(run.job.schedule.events):
+        said = run.logs[event.rank].first("fault", ordinal=ordinal)
+        if said is not None:
+            found[event.rank] = said["t"]
+    return found
+
+
+def reasons_of(run: Run, faults: Sequence[Fault]) -> list[str]:
+    """Why the run cannot serve as evidence; none when it can."""
+    reasons = [_unfired(run, fault) for fault in faults]
+    reasons.append(_first_unplanned_end(run))
+    if run.seen.ending is Ending.INTERRUPTED:
+        reasons.append("interrupted")
+    fired = any(fault.fired for fault in faults)
+    if run.seen.ending is Ending.NEVER_STARTED and not fired:
+        reasons.append("training did not begin: " + _what_failed(run))
+    if run.seen.ending in (Ending.HUNG, Ending.DEADLINE) and not fired:
+        reasons.append(f"{run.seen.ending.value}, though no fault had struck")
+    if not any(reasons) and not faults and not went_on(run):
+        reasons.append("not all ranks finished: " + _what_failed(run))
+    return [reason for reason in reasons if reason]
+
+
+def notes_of(run: Run, faults: Sequence[Fault]) -> list[str]:
+    """What a reader of the record should know."""
+    notes = [note for log in run.logs for note in log.notes]
+    return notes + [
+        f"fault {fault.ordinal} was due after the job had halted"
+        for fault in faults
+        if not fault.fired and _was_over(run, fault)
+    ]
+
+
+def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
+    said = run.logs[event.rank].first("fault", ordinal=ordinal)
+    if said is None:
+        return Fault(ordinal, event, False, _due_s(run, event), None, (), None, False, "not_fired")
+    detections = tuple(_detections(run, event, said["t"]))
+    continues = Capability.CONTINUES_AFTER_LOSS in run.entry.capabilities and went_on(run)
+    knowing = {d.rank for d in detections}
+    all_know = bool(detections) and (
+        continues or {view.rank for view in survivors_of(run)} <= knowing
+    )
+    by_supervisor = run.job.detector is Detector.SUPERVISOR
+    if event.kind is FaultKind.HANG and by_supervisor and not continues:
+        all_know = False  # the supervisor hears of deaths only: this detector never fired
+    waited_s = max(0.0, run.ended_s - said["t"])
+    return Fault(
+        ordinal,
+        event,
+        fired=_really_fired(run, ordinal, event),
+        at_s=said["t"],
+        steps=said["steps"],
+        detections=detections,
+        detected_s=max(d.after_s for d in detections) if all_know else waited_s,
+        censored=not all_know,
+        outcome=_fault_outcome(run, event, continues),
+    )
+
+
+def _fault_outcome(run: Run, event: FaultEvent, continues: bool) -> str:
+    if continues:
+        return "degraded"
+    return "coordinator_lost" if event.rank == run.entry.coordinator else "halted"
+
+
+def _detections(run: Run, event: FaultEvent, at_s: float) -> list[Detection]:
+    found = []
+    struck = struck_ranks(run)
+    for log in run.logs:
+        if log.rank in struck:
+            continue
+        noticed = (
+            log.first("dropped", rank=event.rank)
+            or log.first("stopped")
+            or (log.first("told", rank=event.rank) if run.seen.training_at is None else None)
+        )
+        if noticed is not None:
+            after_s = max(0.0, noticed["t"] - at_s)
+            found.append(Detection(log.rank, after_s, noticed.get("how", "supervisor")))
+    return found
+
+
+def _really_fired(run: Run, ordinal: int, event: FaultEvent) -> bool:
+    """The victim said so, and its end agrees."""
+    view = run.seen.ranks[event.rank]
+    if event.kind is FaultKind.CRASH:
+        return view.exit_code == _SIGKILL and not view.killed_by_supervisor
+    if event.kind is FaultKind.EXCEPTION:
+        raised = run.logs[event.rank].first("raised", injected=True)
+        return raised is not None and view.exit_code == RAISED
+    return view.killed_by_supervisor
+
+
+def _unfired(run: Run, fault: Fault) -> str:
+    if fault.fired or _was_over(run, fault):
+        return ""
+    planned = ", ".join(f"{key} {value}" for key, value in fault.event.planned().items())
+    what = f"{fault.event.kind} of rank {fault.event.rank}, {planned}"
+    return f"fault {fault.ordinal} ({what}) did not fire"
+
+
+def _was_over(run: Run, fault: Fault) -> bool:
+    """Whether the job had halted, by an earlier fault, before this one was due."""
+    earlier = min(struck_ranks(run).values(), default=None)
+    return earlier is not None and not went_on(run) and fault.at_s >= earlier
+
+
+def _due_s(run: Run, event: FaultEvent) -> float:
+    first_s = struck_ranks(run).get(run.job.schedule.events[0].rank)
+    if event.after_s is not None and first_s is not None:
+        return first_s + event.after_s
+    if event.time_s is not None and run.seen.training_at is not None:
+        return run.since_began(run.seen.training_at) + event.time_s
+    return run.ended_s
+
+
+def _first_unplanned_end(run: Run) -> str:
+    """The rank that ended first without a fault of the schedule; the others followed from it."""
+    struck = struck_ranks(run)
+    others = [view for view in run.seen.ranks if view.rank not in struck]
+    died = [view for view in others if view.exit_code and not view.killed_by_supervisor]
+    if died:
+        first = min(died, key=lambda view: view.died_at or 0.0)
+        raised = run.logs[first.rank].first("raised")
+        said = raised["error"].strip().splitlines()[-1] if raised else ended_by(first.exit_code)
+        return f"rank {first.rank} ended unplanned: {said}"
+    first_fault_s = min(struck.values(), default=float("inf"))
+    stopped = [
+        (event["t"], view.rank, event["error"])
+        for view in others
+        if (event := run.logs[view.rank].first("stopped")) and event["t"] < first_fault_s
+    ]
+    if not stopped:
+        return ""
+    _, rank, error = min(stopped)
+    return f"rank {rank} stopped unplanned: {error}"
+
+
+def _what_failed(run: Run) -> str:
+    waiting = [str(view.rank) for view in run.seen.ranks if not view.built]
+    return f"ranks {', '.join(waiting)} were not ready" if waiting else "no rank says why"

@@ -1,0 +1,1 @@
+"""What starts, watches and ends the ranks of a run."""

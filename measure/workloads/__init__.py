@@ -1,0 +1,1 @@
+"""Models, data and profiles: what is trained, and how large."""

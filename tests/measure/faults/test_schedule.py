@@ -1,0 +1,137 @@
+"""Schedules: what is read back, and what is refused, in one line that says what is valid."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from measure.errors import UsageError
+from measure.faults.schedule import (
+    FaultEvent,
+    FaultKind,
+    Schedule,
+    StartPhase,
+    parse,
+    read_schedule,
+)
+from measure.faults.traces import TRACES, trace_named
+from measure.profiles import PROFILES
+
+
+def written(folder: Path, events: object, **other: Any) -> Path:
+    path = folder / "schedule.json"
+    document = {"schema": "failbench-faults", "version": 1, "events": events, **other}
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def test_a_schedule_comes_back_as_it_was_written() -> None:
+    schedule = Schedule(
+        "mine",
+        (
+            FaultEvent(1, step=4, lead_s=0.5),
+            FaultEvent(2, after_s=3.0),
+            FaultEvent(3, FaultKind.HANG, time_s=9.0),
+            FaultEvent(4, FaultKind.EXCEPTION, phase=StartPhase.FORMING_GROUPS),
+        ),
+        spacing_s=3.0,
+    )
+    assert parse(json.loads(json.dumps(schedule.to_json()))) == schedule
+
+
+def test_a_file_without_a_name_is_named_after_its_file(tmp_path: Path) -> None:
+    path = written(tmp_path, [{"rank": 3, "step": 5}])
+    assert read_schedule(path, 8) == Schedule("schedule", (FaultEvent(3, step=5),))
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([{"rank": 9, "step": 1}], "no rank 9 of 8: valid are 0 to 7"),
+        ([{"rank": -1, "step": 1}], "rank must be a whole number"),
+        ([{"rank": True, "step": 1}], "rank must be a whole number"),
+        ([{"step": 1}], "rank must be a whole number"),
+        ([{"rank": 1}], "exactly one of time_s, step, after_s, phase"),
+        ([{"rank": 1, "step": 1, "time_s": 1}], "exactly one of"),
+        ([{"rank": 1, "time_s": float("nan")}], "from 0 to 1e9"),
+        ([{"rank": 1, "time_s": -1}], "from 0 to 1e9"),
+        ([{"rank": 1, "time_s": "1s"}], "must be a number of seconds"),
+        ([{"rank": 1, "kind": "explode", "step": 1}], "known are crash, hang, exception"),
+        ([{"rank": 1, "phase": "later"}], "known are starting, forming-groups"),
+        ([{"rank": 1, "step": 1, "when": 2}], "unknown key 'when'"),
+        ([{"rank": 1, "step": 1, "params": {"a": 1}}], "params must be empty"),
+        ([{"rank": 1, "time_s": 1, "lead_s": 2}], "lead_s must be at most 1"),
+        ([{"rank": 1, "phase": "starting", "lead_s": 0.1}], "cannot be announced"),
+        ([{"rank": 1, "after_s": 1}], "after_s counts from event 0"),
+        ([{"rank": 1, "kind": "hang", "step": 1}, {"rank": 2, "after_s": 1}], "after_s needs"),
+        ([{"rank": 1, "step": 1}, {"rank": 1, "step": 2}], "rank 1 fails twice"),
+        ([{"rank": r, "step": 1} for r in range(8)], "all 8 ranks fail"),
+        ([7], "must be an object"),
+        ({"rank": 1}, "must be a list"),
+    ],
+)
+def test_a_wrong_event_is_refused(tmp_path: Path, events: object, said: str) -> None:
+    with pytest.raises(UsageError, match=said) as refused:
+        read_schedule(written(tmp_path, events), 8)
+    assert str(tmp_path) in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "not JSON"),
+        ("[]", "not a fault schedule"),
+        ('{"schema": "failbench-faults", "version": 2, "events": []}', "this version reads 1"),
+        ('{"schema": "failbench-faults", "version": 1, "events": [], "x": 1}', "unknown key 'x'"),
+        ('{"schema": "failbench-faults", "version": 1, "events": [], "name": ""}', '"name"'),
+        ("[" * 100_000, "not JSON"),
+        (" " * 1_000_001, "at most 1000000 bytes"),
+    ],
+)
+def test_a_file_that_is_no_schedule_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "s.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=said):
+        read_schedule(path, 8)
+
+
+def test_a_missing_file_is_said() -> None:
+    with pytest.raises(UsageError, match="cannot read the schedule"):
+        read_schedule(Path("no/such.json"), 8)
+
+
+def victims(trace: str, world_size: int) -> list[int]:
+    return [event.rank for event in trace_named(trace, PROFILES["cpu"], world_size, None).events]
+
+
+def test_the_victims_are_the_papers() -> None:
+    assert victims("f1", 8) == [3]
+    assert victims("F2", 8) == [3, 5]
+    assert victims("f2-adjacent", 8) == [3, 4]
+    assert victims("f3", 8) == [3, 5, 7]
+
+
+@pytest.mark.parametrize("trace", TRACES)
+@pytest.mark.parametrize("world_size", range(5, 20))
+def test_a_trace_strikes_distinct_workers_in_any_world(trace: str, world_size: int) -> None:
+    ranks = victims(trace, world_size)
+    assert len(set(ranks)) == len(ranks)
+    assert set(ranks) <= set(range(1, world_size))
+
+
+def test_cascading_faults_keep_the_profiles_spacing() -> None:
+    schedule = trace_named("f3", PROFILES["paper"], 8, None)
+    assert [event.after_s for event in schedule.events] == [None, 30.0, 60.0]
+    assert schedule.spacing_s == 30.0
+
+
+def test_an_unknown_trace_names_the_known_ones() -> None:
+    with pytest.raises(UsageError, match="none, f1, f2, f2-adjacent, f3, or the path"):
+        trace_named("f9", PROFILES["cpu"], 8, None)
+
+
+def test_a_trace_needs_enough_ranks() -> None:
+    with pytest.raises(UsageError, match="F3 needs at least 5 ranks, not 4"):
+        trace_named("f3", PROFILES["cpu"], 4, None)

@@ -1,0 +1,128 @@
+"""Runs real cells for tests, and sees to it that nothing is left behind."""
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from measure.campaign import Campaign, Plan
+from measure.faults.schedule import Schedule
+from measure.job_spec import Detector
+from measure.plan import Request, plan_of
+from measure.rank.way_out import open_sockets
+
+MARK = "FAILBENCH_TEST_MARK"
+
+
+def request(*architectures: str, **changes: Any) -> Request:
+    """A small request: the smoke profile on four ranks, no fault."""
+    usual: dict[str, Any] = {
+        "architectures": architectures,
+        "mechanism": "ft9",
+        "trace": "none",
+        "profile": "smoke",
+        "seeds": 1,
+        "first_seed": 0,
+        "world_size": 4,
+        "group_timeout_s": None,
+        "detector": Detector.SUPERVISOR,
+        "workload": None,
+        "device": "cpu",
+        "steps": 20,
+        "lead_s": None,
+    }
+    return Request(**{**usual, **changes})
+
+
+def planned(folder: Path, asked: Request, schedule: Schedule | None = None) -> Plan:
+    """The plan of a request; `schedule` takes the place of its trace."""
+    plan = plan_of(asked, f"test-{uuid.uuid4().hex[:8]}", "test", folder, "test")
+    if schedule is None:
+        return plan
+    cells = [replace(c, job=replace(c.job, schedule=schedule)) for c in plan.cells]
+    return replace(plan, cells=cells)
+
+
+def run(plan: Plan) -> list[dict[str, Any]]:
+    """Runs the plan; returns the events of `run-finished`, each with its record under `found`."""
+    finished: list[dict[str, Any]] = []
+
+    def emit(event: str, fields: dict[str, Any]) -> None:
+        if event == "run-finished":
+            text = Path(fields["record"]).read_text(encoding="utf-8")
+            finished.append({**fields, "found": json.loads(text)})
+
+    Campaign(plan, emit).run()
+    return finished
+
+
+def record(folder: Path, asked: Request, schedule: Schedule | None = None) -> dict[str, Any]:
+    """The record of a request for one cell."""
+    (finished,) = run(planned(folder, asked, schedule))
+    found: dict[str, Any] = finished["found"]
+    return found
+
+
+def processes_with(mark: str) -> list[int]:
+    """The processes, zombies left out, that carry this mark in their environment."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if f"{MARK}={mark}".encode() in (entry / "environ").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until_gone(mark: str, deadline_s: float = 10.0) -> list[int]:
+    """Those of the mark's processes that are still there at the deadline."""
+    deadline = time.monotonic() + deadline_s
+    while (left := processes_with(mark)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def rank_processes() -> set[int]:
+    """Children of this process's fork server: the ranks that are alive."""
+    from multiprocessing import forkserver
+
+    server = forkserver._forkserver._forkserver_pid  # type: ignore[attr-defined]
+    if server is None:
+        return set()
+    children = Path(f"/proc/{server}/task/{server}/children").read_text(encoding="ascii")
+    return {int(pid) for pid in children.split()}
+
+
+def listening_ports() -> set[int]:
+    """The TCP ports on which this process listens."""
+    sockets = {
+        str(Path(f"/proc/self/fd/{descriptor}").readlink())[8:-1] for descriptor in open_sockets()
+    }
+    ports = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text(encoding="ascii").splitlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A" and fields[9] in sockets:
+                ports.add(int(fields[1].rsplit(":", 1)[1], 16))
+    return ports
+
+
+@contextmanager
+def nothing_left() -> Iterator[None]:
+    """AssertionError if a rank, a port, a descriptor or a shared-memory segment is left."""
+    shared, ports = set(os.listdir("/dev/shm")), listening_ports()  # noqa: PTH208, S108
+    descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    yield
+    assert rank_processes() == set()
+    assert listening_ports() <= ports
+    assert set(os.listdir("/dev/shm")) <= shared  # noqa: PTH208, S108
+    # The first run starts the fork server, which has two descriptors of its own for good.
+    assert len(os.listdir("/proc/self/fd")) <= descriptors + 4  # noqa: PTH208

@@ -1,0 +1,158 @@
+"""Starts real ranks for a test: processes, a store, groups; and never leaves one behind."""
+
+import multiprocessing
+import os
+import socket
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from measure.architectures.registry import entry_named, load
+from measure.interfaces.architecture import Architecture
+from measure.rank.context import RankContext
+from measure.rank.groups import ProcessGroups, stay_on_loopback
+from measure.workloads.catalogue import build
+
+PATIENT_S = 15.0
+"""Limits of runs without a silent rank: on a busy machine, no rank may be taken for one."""
+DEADLINE_S = 40.0
+
+
+@dataclass(frozen=True)
+class Request:
+    """What every rank of a test does: `body(architecture)`, whose result it sends back."""
+
+    architecture: str
+    workload: str
+    body: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+    profile: str = "smoke"
+    seed: int = 7
+    round_limit_s: float = PATIENT_S
+
+
+@dataclass(frozen=True)
+class Failed:
+    """A rank whose body raised."""
+
+    error: str
+
+
+@dataclass(frozen=True)
+class Died:
+    """A rank that was gone before it answered."""
+
+    signal: int
+
+
+def run_ranks(
+    request: Request, world_size: int, silent: int | None = None, deadline_s: float = DEADLINE_S
+) -> list[Any]:
+    """What each rank's body returned, or Failed, or Died; None for the rank that is to be silent.
+
+    AssertionError past the deadline. No process is left in any case.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["measure.rank.preloaded", "tests.measure.preloaded"])
+    store, port = _hosted_store()
+    pipes, processes = [], []
+    for rank in range(world_size):
+        mine, theirs = context.Pipe(duplex=False)
+        process = context.Process(
+            target=_rank_main, args=(request, rank, world_size, port, theirs), daemon=True
+        )
+        process.start()
+        theirs.close()
+        pipes.append(mine)
+        processes.append(process)
+    try:
+        return _answers(pipes, processes, silent, time.monotonic() + deadline_s)
+    finally:
+        for process in processes:
+            process.kill()
+            process.join()
+        for pipe in pipes:
+            pipe.close()
+        del store  # the ranks were its clients until here
+
+
+def _hosted_store() -> tuple[dist.TCPStore, int]:
+    """A store in this process, which lives as long as the object, and its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port: int = listening.getsockname()[1]
+        store = dist.TCPStore(
+            "127.0.0.1",
+            port,
+            is_master=True,
+            wait_for_workers=False,
+            master_listen_fd=os.dup(listening.fileno()),
+        )
+    return store, port
+
+
+def _answers(
+    pipes: list[Connection], processes: list[Any], silent: int | None, end: float
+) -> list[Any]:
+    answers: list[Any] = [None] * len(pipes)
+    waiting = {pipe: rank for rank, pipe in enumerate(pipes) if rank != silent}
+    while waiting:
+        left = end - time.monotonic()
+        assert left > 0, f"no answer from ranks {sorted(waiting.values())}; so far {answers}"
+        for ready in wait(list(waiting), timeout=left):
+            assert isinstance(ready, Connection)
+            rank = waiting.pop(ready)
+            try:
+                answers[rank] = ready.recv()
+            except EOFError:
+                processes[rank].join()
+                answers[rank] = Died(-processes[rank].exitcode)
+    return answers
+
+
+def _rank_main(request: Request, rank: int, world_size: int, port: int, answer: Connection) -> None:
+    torch.set_num_threads(1)
+    stay_on_loopback()
+    store = dist.TCPStore("127.0.0.1", port, is_master=False, timeout=timedelta(seconds=20))
+    try:
+        _meet(store, world_size)
+        groups = ProcessGroups(
+            store, rank, world_size, "gloo", PATIENT_S, request.round_limit_s
+        )
+        context = RankContext(
+            rank,
+            world_size,
+            request.seed,
+            torch.device("cpu"),
+            "gloo",
+            request.round_limit_s,
+            groups,
+        )
+        result = request.body(_built(request, context), *request.arguments)
+    except Exception:
+        result = Failed(traceback.format_exc())
+    answer.send(result)
+    answer.close()
+    os._exit(0)  # a destroyed group may wait for peers that are gone
+
+
+def _meet(store: dist.Store, world_size: int) -> None:
+    """Ranks start seconds apart on a busy machine; groups form within their timeout after this."""
+    if store.add("started", 1) == world_size:
+        store.set("all started", "")
+    store.wait(["all started"])
+
+
+def _built(request: Request, context: RankContext) -> Architecture:
+    workload = build(request.workload, request.profile, request.seed)
+    plugin = load(entry_named(request.architecture))
+    plugin.check_shape(context.world_size, workload)
+    architecture = plugin(context, workload)
+    architecture.build()
+    return architecture
