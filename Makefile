@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup demo test check static fast format formatted lint types imports benchmark screenshots data clean
+.PHONY: help setup demo test check static fast format formatted lint types imports benchmark soak screenshots data clean
 
 help:
 	@echo "make demo       set up, create a database with the paper's cluster, recommend"
@@ -14,6 +14,7 @@ help:
 	@echo "make check      formatting, lint, types, import rules, fast tests"
 	@echo "make format     format the code"
 	@echo "make benchmark  the performance figures, as ratios"
+	@echo "make soak       hundreds of real runs under faults, one after the other"
 	@echo "make screenshots  every page in light and dark, wide and narrow; the README's pictures"
 	@echo "make data       regenerate the generated files of data/"
 	@echo "make clean      remove what the other targets made"
@@ -35,14 +36,14 @@ demo: setup
 	  --detection 30s
 
 test: setup
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "not benchmark"
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "not benchmark and not soak"
 
 check: static fast
 
 static: formatted lint types imports
 
 fast: setup
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "not benchmark and not integration"
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "not benchmark and not soak and not integration"
 
 format: setup
 	$(BIN)/ruff format $(CODE)
@@ -61,6 +62,9 @@ imports: setup
 
 benchmark: setup
 	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks
+
+soak: setup
+	$(BIN)/python -m pytest -m soak -s tests/soak
 
 screenshots: setup
 	$(BIN)/python -m tests.app.screenshots --all $(DEMO)/screenshots --readme docs/pictures

@@ -29,16 +29,20 @@ class TrainingLoop:
     def run(self, first: int, steps: int) -> None:
         """Trains steps `first` to `steps` - 1; whatever a step raises comes through."""
         for step in range(first, steps):
-            self.injector.before_step(step)
-            self._pass_on()
-            begin = time.monotonic()
-            result = self.architecture.step()
-            self.mechanism.after_step(step)
-            self.log.step(step, begin, result.loss, result.samples)
-            self.heartbeat.step_done(step + 1)
-            self._report_dropped()
+            self.one_step(step)
             if step == first:  # optimizers make their tensors in their first step
                 self.log.write("state", bytes=state_bytes(self.architecture.state()))
+
+    def one_step(self, step: int) -> None:
+        """One step with everything that the harness does around it."""
+        self.injector.before_step(step)
+        self._pass_on()
+        begin = time.monotonic()
+        result = self.architecture.step()
+        self.mechanism.after_step(step)
+        self.log.step(step, begin, result.loss, result.samples)
+        self.heartbeat.step_done(step + 1)
+        self._report_dropped()
 
     def _pass_on(self) -> None:
         for event in self.injector.warnings():

@@ -4,7 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from measure.errors import UsageError
 from measure.faults.schedule import (
@@ -135,3 +138,39 @@ def test_an_unknown_trace_names_the_known_ones() -> None:
 def test_a_trace_needs_enough_ranks() -> None:
     with pytest.raises(UsageError, match="F3 needs at least 5 ranks, not 4"):
         trace_named("f3", PROFILES["cpu"], 4, None)
+
+
+SCHEMA = json.loads(
+    (Path(__file__).parents[3] / "data/schemas/fault-schedule-1.schema.json").read_text("utf-8")
+)
+_SECONDS = st.floats(0, 1e9) | st.none()
+_EVENTS = st.fixed_dictionaries(
+    {"rank": st.integers(-1, 9)},
+    optional={
+        "kind": st.sampled_from([*FaultKind, None, "explode"]),
+        "time_s": _SECONDS | st.just("1s"),
+        "step": st.integers(-1, 100) | st.none() | st.booleans(),
+        "after_s": _SECONDS,
+        "phase": st.sampled_from([*StartPhase, None, ""]),
+        "lead_s": _SECONDS,
+        "params": st.just({}),
+        "when": st.just(1),
+    },
+)
+
+
+@given(st.lists(_EVENTS, max_size=3))
+def test_what_is_read_is_valid_by_the_schema(events: list[dict[str, object]]) -> None:
+    document = {"schema": "failbench-faults", "version": 1, "events": events}
+    try:
+        parse(document)
+    except UsageError:
+        return
+    jsonschema.validate(document, SCHEMA)
+
+
+@pytest.mark.parametrize("trace", TRACES)
+def test_the_traces_are_valid_by_the_schema(trace: str) -> None:
+    written_down = trace_named(trace, PROFILES["cpu"], 8, 0.5).to_json()
+    jsonschema.validate(json.loads(json.dumps(written_down)), SCHEMA)
+    assert parse(json.loads(json.dumps(written_down))).name == trace
