@@ -23,7 +23,7 @@ class PipelineParallel(Architecture):
         if world_size > blocks:
             raise ShapeError(
                 f"{workload.name} has {blocks} blocks, too few for {world_size} stages: "
-                f"2 to {blocks} ranks fit"
+                f"at most {blocks} ranks fit"
             )
 
     def build(self) -> None:

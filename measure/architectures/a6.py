@@ -82,7 +82,11 @@ class Gossip(Architecture):
         return StepResult(loss.item(), len(inputs))
 
     def _begin_exchanges(self) -> None:
-        """One with each live neighbour, but for those that owe an answer from an earlier round."""
+        """One with each live neighbour, but for those that owe an answer from an earlier round.
+
+        An answer that came after its round was over is not averaged: it is out of date.
+        """
+        self._arrived()
         if self._under_way:  # the last message is still being sent
             self._outbox = torch.empty_like(self._outbox)
         self._outbox.copy_(self._flat.weights)

@@ -3,6 +3,7 @@
 import os
 from abc import abstractmethod
 
+import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
@@ -30,7 +31,9 @@ class ReplicatedTraining(Architecture):
     def build(self) -> None:
         """See Architecture."""
         context = self.context
-        os.environ["NCCL_ALGO"] = self.nccl_algorithm  # read when a communicator is formed
+        if context.backend == "nccl":  # which reads this when it forms a communicator
+            version = torch.cuda.nccl.version()
+            os.environ["NCCL_ALGO"] = nccl_setting(self.nccl_algorithm, version[:2])
         group = context.groups.world()
         model = self.workload.model(context.device)
         self._replica = DistributedDataParallel(model, process_group=group)
@@ -56,3 +59,13 @@ class ReplicatedTraining(Architecture):
     def state(self) -> TrainingState:
         """The whole model and optimizer: equal on every rank."""
         return TrainingState(self._replica.module, self._optimizer, self._loader)
+
+
+def nccl_setting(algorithm: str, version: tuple[int, int]) -> str:
+    """The value of NCCL_ALGO that has all-reduce use `algorithm`.
+
+    From 2.24 on NCCL takes the word alone as an order to every collective, and refuses those that
+    DistributedDataParallel needs besides, which have no tree. Before, it fell back to the ring
+    for these, and knew no setting for one collective.
+    """
+    return f"allreduce:{algorithm}" if version >= (2, 24) else algorithm

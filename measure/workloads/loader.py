@@ -37,6 +37,8 @@ class Loader:
         self._size = len(dataset)  # type: ignore[arg-type]
         if batch * shards > self._size:
             raise ValueError(f"{shards} shards of {batch} samples need more than {self._size}")
+        if not 0 <= shard < shards:
+            raise ValueError(f"there is no shard {shard} of {shards}")
         self._batch, self._shard, self._shards, self._seed = batch, shard, shards, seed
         self._epoch, self._offset = 0, 0
         self._order = self._ordered()
@@ -61,7 +63,12 @@ class Loader:
         return Position(self._epoch, self._seed, self._offset)
 
     def restore(self, position: Position) -> None:
-        """Goes on from `position`, which a loader with other shards may have stored."""
+        """Goes on from `position`, which a loader with other shards may have stored.
+
+        ValueError if the position lies beyond this loader's data set.
+        """
+        if not 0 <= position.offset <= self._size:
+            raise ValueError(f"offset {position.offset} of {self._size} samples")
         self._epoch, self._seed, self._offset = (
             position.epoch,
             position.permutation_seed,

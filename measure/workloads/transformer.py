@@ -36,7 +36,8 @@ class _Layer(nn.Module):
     def forward(self, states: Tensor) -> Tensor:
         """(batch, length, width) to the same shape."""
         states = states + self._attend(self.before_attention(states))
-        return states + self.feed_forward(states)
+        summed: Tensor = states + self.feed_forward(states)
+        return summed
 
     def _attend(self, states: Tensor) -> Tensor:
         batch, length, width = states.shape

@@ -37,8 +37,17 @@ def train_with_a_kill(architecture: Architecture, steps: int, victim: int, at: i
 
 
 def train_with_a_stop(architecture: Architecture, steps: int, victim: int, at: int) -> Trained:
-    """The victim stops itself before step `at`: silent, with its connections open."""
-    return _run(architecture, steps, _strikes(architecture, victim, at, signal.SIGSTOP))
+    """The victim stops itself before step `at`: silent, with its connections open.
+
+    Steps are slow, so that those who go on still train when the limit is over.
+    """
+    strike = _strikes(architecture, victim, at, signal.SIGSTOP)
+
+    def before(step: int) -> None:
+        time.sleep(0.2)
+        strike(step)
+
+    return _run(architecture, steps, before)
 
 
 def train_with_word(architecture: Architecture, steps: int, victim: int, at: int) -> Trained:

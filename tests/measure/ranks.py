@@ -122,9 +122,7 @@ def _rank_main(request: Request, rank: int, world_size: int, port: int, answer: 
     store = dist.TCPStore("127.0.0.1", port, is_master=False, timeout=timedelta(seconds=20))
     try:
         _meet(store, world_size)
-        groups = ProcessGroups(
-            store, rank, world_size, "gloo", PATIENT_S, request.round_limit_s
-        )
+        groups = ProcessGroups(store, rank, world_size, "gloo", PATIENT_S, request.round_limit_s)
         context = RankContext(
             rank,
             world_size,
@@ -138,7 +136,10 @@ def _rank_main(request: Request, rank: int, world_size: int, port: int, answer: 
     except Exception:
         result = Failed(traceback.format_exc())
     answer.send(result)
-    answer.close()
+    # Who raised goes, and its connections close. Who is done stays until the test ends it: its
+    # end must not look like a loss to those that still train.
+    if not isinstance(result, Failed) and not getattr(result, "error", ""):
+        time.sleep(DEADLINE_S)
     os._exit(0)  # a destroyed group may wait for peers that are gone
 
 
