@@ -19,6 +19,8 @@ _COMMANDS = {
     "interval": "The best checkpoint interval from a save time and an MTBF.",
     "report": "Print saved recommendations again, in any format.",
     "app": "Serve the web app to this machine's browsers.",
+    "measure": "Train under faults on this machine, and see which architectures survive.",
+    "ingest": "Store run records, and pool them into operating points.",
     "clusters": "The clusters that the database knows, with what was measured.",
     "sql": "Ask the database in SQL, read-only.",
     "db": "Create, upgrade, check, fill and export the database.",

@@ -27,6 +27,7 @@ from db.records import (
     Cadence,
     CalibrationQuantity,
     CampaignStatus,
+    Detector,
     DispersionKind,
     Evidence,
     FaultOutcome,
@@ -35,6 +36,8 @@ from db.records import (
     Phase,
     PointOutcome,
     Quantity,
+    RunOutcome,
+    RunQuantity,
     RunValidity,
     TransferPath,
 )
@@ -373,6 +376,19 @@ class Run(Base):
         finite_from_zero("wall_s"),
         utc("started_at"),
         rule("record_sha256_length", "length(record_sha256) = 64"),
+        one_of("outcome", RunOutcome),
+        rule("invalid_outcome", "outcome <> 'invalid' OR validity = 'invalid'"),
+        one_of("detector", Detector),
+        positive("group_timeout_s"),
+        positive("round_limit_s"),
+        finite_from_zero("spacing_s"),
+        finite_from_zero("training_started_s"),
+        at_least("steps_planned", 1),
+        at_least("dropped_steps", 0),
+        at_least("ranks_before", 1),
+        at_least("ranks_after", 0),
+        Index(None, "cluster"),
+        Index(None, "point_id"),
     )
 
     run_id: Mapped[Key]
@@ -385,7 +401,8 @@ class Run(Base):
     trace: Mapped[str | None] = mapped_column(Text)
     seed: Mapped[Count]
     world_size: Mapped[Count]
-    state_bytes: Mapped[Count]
+    # NULL: the run died before any rank had built its part.
+    state_bytes: Mapped[Count | None]
     interval_steps: Mapped[Count | None]
     replicas: Mapped[Count | None]
     lead_s: Mapped[Real | None]
@@ -395,10 +412,73 @@ class Run(Base):
     started_at: Mapped[str] = mapped_column(Text)
     wall_s: Mapped[Real]
     record_sha256: Mapped[str] = mapped_column(Text, unique=True)
+    # NULL in what follows: not known of a run that was stored under schema 0001, or of this run.
+    outcome: Mapped[str | None] = mapped_column(Text)
+    profile: Mapped[str | None] = mapped_column(Text)
+    device: Mapped[str | None] = mapped_column(Text)
+    backend: Mapped[str | None] = mapped_column(Text)
+    detector: Mapped[str | None] = mapped_column(Text)
+    group_timeout_s: Mapped[Real | None]
+    round_limit_s: Mapped[Real | None]
+    spacing_s: Mapped[Real | None]
+    steps_planned: Mapped[Count | None]
+    dropped_steps: Mapped[Count | None]
+    training_started_s: Mapped[Real | None]
+    ranks_before: Mapped[Count | None]
+    ranks_after: Mapped[Count | None]
+    host: Mapped[str | None] = mapped_column(Text)
+    package_version: Mapped[str | None] = mapped_column(Text)
+    source_commit: Mapped[str | None] = mapped_column(Text)
+    note: Mapped[str] = mapped_column(Text, server_default="")
+    # The operating point that the run was pooled into, once it was (`db.harvest`).
+    point_id: Mapped[str | None] = ref("operating_points.point_id")
+
+
+class RunValue(Base):
+    """One quantity of one run. The dispersion is that of its steps, `n` their number."""
+
+    __tablename__ = "run_values"
+    __table_args__ = table_args(
+        one_of("quantity", RunQuantity),
+        one_of("missing_reason", MissingReason),
+        one_of("dispersion_kind", DispersionKind),
+        finite("value"),
+        finite_from_zero("dispersion"),
+        at_least("n", 0),
+        rule("value_or_reason", "(value IS NULL) = (missing_reason IS NOT NULL)"),
+        rule("dispersion_explained", "dispersion IS NULL OR dispersion_kind IS NOT NULL"),
+        rule("value_slowdown", "quantity <> 'aggregate_slowdown_fraction' OR value <= 1"),
+        rule(
+            "value_sign",
+            "quantity IN ('aggregate_slowdown_fraction', 'first_loss', 'loss_before_fault', "
+            "'final_loss') OR value >= 0",
+        ),
+    )
+
+    run_id: Mapped[str] = key_ref("runs.run_id")
+    quantity: Mapped[Key]
+    value: Mapped[Real | None]
+    missing_reason: Mapped[str | None] = mapped_column(Text)
+    n: Mapped[Count | None]
+    dispersion: Mapped[Real | None]
+    dispersion_kind: Mapped[str | None] = mapped_column(Text)
+
+
+class RunRecord(Base):
+    """The whole record of a run, as JSON text: what no column holds is still here."""
+
+    __tablename__ = "run_records"
+    __table_args__ = table_args(filled("record"))
+
+    run_id: Mapped[str] = key_ref("runs.run_id")
+    record: Mapped[str] = mapped_column(Text)
 
 
 class FaultEvent(Base):
-    """One planned fault of a run. Censored: not detected before `detected_s`, the deadline."""
+    """One planned fault of a run. Censored: not detected before `detected_s`, the deadline.
+
+    `first_detected_s` is when the first survivor knew, `detected_s` when the last did.
+    """
 
     __tablename__ = "fault_events"
     __table_args__ = table_args(
@@ -415,6 +495,9 @@ class FaultEvent(Base):
         rule("unfired_is_undetected", "fired = 1 OR detected_s IS NULL"),
         rule("fired_has_outcome", "(fired = 0) = (outcome = 'not_fired')"),
         rule("censored_has_deadline", "detection_censored = 0 OR detected_s IS NOT NULL"),
+        finite_from_zero("first_detected_s"),
+        rule("unfired_has_no_first", "fired = 1 OR first_detected_s IS NULL"),
+        rule("first_before_last", "first_detected_s <= detected_s"),
     )
 
     run_id: Mapped[str] = key_ref("runs.run_id")
@@ -428,6 +511,27 @@ class FaultEvent(Base):
     detected_s: Mapped[Real | None]
     detection_censored: Mapped[Count]
     outcome: Mapped[str] = mapped_column(Text)
+    first_detected_s: Mapped[Real | None]
+
+
+class Detection(Base):
+    """When one rank learned of one fault, and how."""
+
+    __tablename__ = "detections"
+    __table_args__ = table_args(
+        ForeignKeyConstraint(
+            ["run_id", "fault_ordinal"], ["fault_events.run_id", "fault_events.ordinal"]
+        ),
+        at_least("rank", 0),
+        finite_from_zero("after_s"),
+        filled("how"),
+    )
+
+    run_id: Mapped[Key]
+    fault_ordinal: Mapped[Ordinal]
+    rank: Mapped[Ordinal]
+    after_s: Mapped[Real]
+    how: Mapped[str] = mapped_column(Text)
 
 
 class RecoveryPhase(Base):

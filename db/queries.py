@@ -104,7 +104,7 @@ def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
         architectures=_architectures(connection),
         mechanisms=_mechanisms(connection),
         compatibility=_compatibility(connection),
-        points=_points(connection, cluster),
+        points=operating_points(connection, cluster),
         calibrations=_calibrations(connection, cluster),
         sources={
             row["source_id"]: Source(**row) for row in _table(connection, "sources", "source_id")
@@ -214,7 +214,8 @@ def _compatibility(connection: Connection) -> dict[tuple[str, str], Compatibilit
     }
 
 
-def _points(connection: Connection, cluster: str) -> tuple[OperatingPoint, ...]:
+def operating_points(connection: Connection, cluster: str) -> tuple[OperatingPoint, ...]:
+    """The operating points of a cluster with all their values, sorted; none of an unknown one."""
     points: dict[str, list[RowMapping]] = {}
     for row in _rows(connection, _POINTS, cluster=cluster):
         points.setdefault(row["point_id"], []).append(row)

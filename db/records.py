@@ -97,6 +97,26 @@ class RunValidity(StrEnum):
     INVALID = "invalid"
 
 
+class RunOutcome(StrEnum):
+    """What a whole run showed; `invalid` says that it shows nothing."""
+
+    COMPLETED = "completed"
+    HALTED = "halted"
+    GRACEFUL = "graceful"
+    RECOVERED = "recovered"
+    RESTARTED = "restarted-from-zero"
+    HANG = "hang"
+    INFEASIBLE = "infeasible"
+    INVALID = "invalid"
+
+
+class Detector(StrEnum):
+    """Who tells the ranks of a run that one of them is lost."""
+
+    GROUP_TIMEOUT = "group-timeout"
+    SUPERVISOR = "supervisor"
+
+
 class FaultOutcome(StrEnum):
     """What became of the training after one fault."""
 
@@ -141,6 +161,23 @@ class Quantity(StrEnum):
     DETECTION = "detection_s"
     RECOVERY = "recovery_s"
     RESUMED = "resumed_fraction"
+
+
+class RunQuantity(StrEnum):
+    """Every quantity that one run can hold; the name carries the unit."""
+
+    STEP = "step_s"
+    THROUGHPUT = "samples_per_s_per_rank"
+    POST_FAILURE_STEP = "post_failure_step_s"
+    POST_FAILURE_THROUGHPUT = "post_failure_samples_per_s_per_rank"
+    AGGREGATE_SLOWDOWN = "aggregate_slowdown_fraction"
+    FIRST_DETECTION = "first_detection_s"
+    DETECTION = "detection_s"
+    GROUP_FORMATION = "group_formation_s"
+    PEAK_MEMORY = "peak_memory_bytes"
+    FIRST_LOSS = "first_loss"
+    LOSS_BEFORE_FAULT = "loss_before_fault"
+    FINAL_LOSS = "final_loss"
 
 
 @dataclass(frozen=True, slots=True)
@@ -336,6 +373,70 @@ class PublishedSelection:
     latency_label: str
     evidence: str
     source_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One line of the list of runs. What schema 0001 did not know of a run is None.
+
+    `values` has a None for a number that the run should have but has not; a detection that was
+    given up has its deadline in `censored_at_s`.
+    """
+
+    run_id: str
+    campaign: str
+    cluster: str
+    software_stack: str | None
+    architecture: str
+    mechanism: str
+    workload: str
+    trace: str | None
+    seed: int
+    world_size: int
+    state_bytes: int | None
+    profile: str | None
+    device: str | None
+    backend: str | None
+    detector: Detector | None
+    group_timeout_s: float | None
+    outcome: RunOutcome | None
+    validity: RunValidity
+    validity_reason: str
+    steps_planned: int | None
+    steps_completed: int | None
+    ranks_before: int | None
+    ranks_after: int | None
+    started_at: str
+    wall_s: float
+    note: str
+    point_id: str | None
+    censored_at_s: float | None
+    values: Mapping[RunQuantity, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """What a lost worker does to an architecture without a mechanism (paper, Table V).
+
+    `halts` is None where nobody knows; `backend` and `detector` are known of measured runs only.
+    """
+
+    point_id: str
+    architecture: str
+    mechanism: str
+    workload: str
+    trace: str | None
+    world_size: int | None
+    group_timeout_s: float | None
+    backend: str | None
+    detector: str | None
+    n: int | None
+    halts: bool | None
+    throughput: EvidencedValue | None
+    detection: EvidencedValue | None
+    post_failure_throughput: EvidencedValue
+    aggregate_slowdown: EvidencedValue | None
+    resumed: EvidencedValue | None
 
 
 @dataclass(frozen=True, slots=True)

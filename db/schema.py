@@ -8,8 +8,8 @@ from sqlalchemy.exc import DBAPIError
 from db.errors import EmptyDatabaseError, NotADatabaseError, SchemaMismatchError
 from db.session import engine_name, reading
 
-HEAD = "0001"
-REVISIONS = ("0001",)
+HEAD = "0002"
+REVISIONS = ("0001", "0002")
 """Every revision that this code knows, oldest first; a test holds it equal to migrations/."""
 
 VERSION_TABLE = "alembic_version"
@@ -18,7 +18,7 @@ VERSION_TABLE = "alembic_version"
 def check_schema(engine: Engine) -> None:
     """Returns if the database has the schema of this code; one statement when all is well.
 
-    Raises SchemaMismatchError (older or newer), EmptyDatabaseError, NotADatabaseError.
+    Raises SchemaMismatchError (older or unknown), EmptyDatabaseError, NotADatabaseError.
     """
     revision = read_revision(engine)
     name = engine_name(engine)
@@ -34,11 +34,12 @@ def check_schema(engine: Engine) -> None:
     if not re.fullmatch(r"\d{4}", revision):
         raise NotADatabaseError(
             f"{name} is another program's database: its schema is {revision!r}, not a number "
-            f"such as {HEAD}; choose another with --db"
+            f"such as {HEAD}; choose another database"
         )
     raise SchemaMismatchError(
-        f"{name} has schema {revision}, which is newer than this program's {HEAD}: "
-        "upgrade the program (pip install --upgrade failbench-advisor)"
+        f"{name} has a schema that is unknown to this version (revision {revision}; this version "
+        f"knows up to {HEAD}): upgrade the program (`pip install --upgrade failbench-advisor`), or "
+        "choose another database"
     )
 
 
@@ -59,7 +60,7 @@ def read_revision(engine: Engine) -> str | None:
     if others:
         raise NotADatabaseError(
             f"{engine_name(engine)} is no database of the advisor: it holds "
-            f"{', '.join(sorted(others)[:3])} but no schema revision; choose another with --db"
+            f"{', '.join(sorted(others)[:3])} but no schema revision; choose another database"
         )
     return None
 

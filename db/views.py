@@ -192,14 +192,14 @@ SELECT
   r.architecture,
   r.mechanism,
   r.trace,
-  CAST(NULL AS DOUBLE PRECISION),
+  r.group_timeout_s,
   e.detected_s,
   e.detection_censored,
   1,
   CAST(NULL AS DOUBLE PRECISION),
   CAST(NULL AS TEXT),
   'measured',
-  e.kind,
+  e.kind || COALESCE(', detector ' || r.detector, ''),
   CAST(NULL AS TEXT),
   e.run_id,
   e.ordinal
@@ -258,6 +258,43 @@ JOIN runs r ON r.run_id = e.run_id
 JOIN recovery_phases f ON f.run_id = e.run_id AND f.fault_ordinal = e.ordinal
 WHERE r.validity = 'valid'
 GROUP BY r.cluster, r.architecture, r.mechanism, r.trace, e.run_id, e.ordinal, e.outcome
+"""
+
+EXPOSURE_VIEW = """
+SELECT
+  p.cluster,
+  p.architecture,
+  p.mechanism,
+  p.workload,
+  p.software_stack,
+  p.trace,
+  p.group_timeout_s,
+  p.world_size,
+  (SELECT MIN(u.detector) FROM runs u WHERE u.point_id = p.point_id) AS detector,
+  (SELECT MIN(u.backend) FROM runs u WHERE u.point_id = p.point_id) AS backend,
+  a.n,
+  b.value AS samples_per_s_per_rank,
+  d.value AS detection_s,
+  CASE WHEN s.value > 0 THEN 0 WHEN s.value = 0 THEN 1 END AS halts,
+  s.value AS resumed_fraction,
+  a.value AS post_failure_samples_per_s_per_rank,
+  l.value AS aggregate_slowdown_fraction,
+  a.evidence,
+  a.table_ref,
+  p.point_id
+FROM operating_points p
+JOIN mechanisms m ON m.mechanism = p.mechanism
+JOIN operating_point_values a
+  ON a.point_id = p.point_id AND a.quantity = 'post_failure_samples_per_s_per_rank'
+LEFT JOIN operating_point_values b
+  ON b.point_id = p.point_id AND b.quantity = 'samples_per_s_per_rank'
+LEFT JOIN operating_point_values d
+  ON d.point_id = p.point_id AND d.quantity = 'detection_s'
+LEFT JOIN operating_point_values s
+  ON s.point_id = p.point_id AND s.quantity = 'resumed_fraction'
+LEFT JOIN operating_point_values l
+  ON l.point_id = p.point_id AND l.quantity = 'aggregate_slowdown_fraction'
+WHERE m.cadence = 'never'
 """
 
 _NUMBER = """  {0}.value,
@@ -324,6 +361,7 @@ VIEWS: Mapping[str, str] = {
     "coverage_view": COVERAGE_VIEW,
     "detection_view": DETECTION_VIEW,
     "recovery_view": RECOVERY_VIEW,
+    "exposure_view": EXPOSURE_VIEW,
     "evidence_view": EVIDENCE_VIEW,
 }
 """Name and SELECT of each view, in the order in which to create them."""

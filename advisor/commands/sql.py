@@ -37,7 +37,8 @@ def command(
     """Run one SQL statement against the database, read-only; `-` reads it from stdin.
 
     The views to start from: operating_point_view, frontier_view, coverage_view, detection_view,
-    recovery_view, evidence_view. docs/sql.md has ten questions with their queries.
+    recovery_view, exposure_view, evidence_view. docs/sql.md has eleven questions with their
+    queries.
     """
     from advisor.evidence import opened
     from db.errors import TooSlowError

@@ -45,11 +45,12 @@ ANSWERS: dict[str, tuple[int, tuple[Any, ...]]] = {
             *(CITATION, "https://arxiv.org/abs/2610.07688"),
         ),
     ),
+    "11": (8, ("a1-async", 3, 32.4, 5.26, "goes on", 32.6, 0.1365)),
 }
 
 
-def test_there_are_ten_questions() -> None:
-    assert [number for number, _ in QUESTIONS] == [str(number) for number in range(1, 11)]
+def test_there_are_eleven_questions() -> None:
+    assert [number for number, _ in QUESTIONS] == [str(number) for number in range(1, 12)]
 
 
 @pytest.mark.parametrize(("number", "query"), QUESTIONS)

@@ -90,7 +90,8 @@ def test_detection_of_runs_says_what_is_censored(connection: Connection) -> None
         detection_censored=1,
         outcome="halted",
     )
-    add(connection, "fault_events", ordinal=2, fired=0, detected_s=None, outcome="not_fired")
+    unfired = {"fired": 0, "detected_s": None, "first_detected_s": None, "outcome": "not_fired"}
+    add(connection, "fault_events", ordinal=2, **unfired)
     statement = "SELECT origin, detection_s, censored FROM detection_view ORDER BY detection_s"
     assert rows(connection, statement) == [("run", 0.25, 0), ("run", 600.0, 1)]
 
@@ -99,6 +100,37 @@ def test_recovery_of_a_run_is_the_sum_of_its_phases(connection: Connection) -> N
     add(connection, "recovery_phases", ordinal=1, phase="restore", duration_s=1.5)
     statement = "SELECT recovery_s, run_id, fault_outcome FROM recovery_view"
     assert rows(connection, statement) == [(1.75, "first/1", "recovered")]
+
+
+def test_detection_of_a_run_says_who_detected_and_when_it_was_to_give_up(
+    connection: Connection,
+) -> None:
+    statement = "SELECT group_timeout_s, conditions FROM detection_view"
+    assert rows(connection, statement) == [(10.0, "crash, detector group-timeout")]
+    connection.exec_driver_sql("UPDATE runs SET detector = NULL")
+    assert rows(connection, "SELECT conditions FROM detection_view") == [("crash",)]
+
+
+def test_exposure_is_what_happens_without_a_mechanism(connection: Connection) -> None:
+    """Halting is told by the runs that resumed; the backend by the runs behind the point."""
+    connection.exec_driver_sql("UPDATE mechanisms SET cadence = 'never'")
+    connection.exec_driver_sql("UPDATE runs SET point_id = 'tiny/ring/disk'")
+    statement = (
+        "SELECT point_id, backend, detector, n, samples_per_s_per_rank, halts, "
+        "post_failure_samples_per_s_per_rank FROM exposure_view"
+    )
+    assert rows(connection, statement) == []
+    for quantity, value in (
+        ("post_failure_samples_per_s_per_rank", 0.0),
+        ("samples_per_s_per_rank", 40.0),
+        ("resumed_fraction", 0.0),
+    ):
+        add(connection, "operating_point_values", quantity=quantity, value=value)
+    assert rows(connection, statement) == [
+        ("tiny/ring/disk", "gloo", "group-timeout", 3, 40.0, 1, 0.0)
+    ]
+    connection.exec_driver_sql("UPDATE mechanisms SET cadence = 'periodic'")
+    assert rows(connection, statement) == []
 
 
 def test_invalid_runs_are_no_evidence(connection: Connection) -> None:

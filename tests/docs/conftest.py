@@ -7,6 +7,7 @@ import pytest
 
 from advisor.evidence import opened
 from db.session import default_path
+from tests.db import run_records
 
 
 @pytest.fixture(scope="session")
@@ -20,7 +21,10 @@ def first_use(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def home(first_use: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory and $HOME, with a fresh copy of the database where it belongs."""
+    """The current directory and $HOME, with a fresh copy of the database where it belongs.
+
+    Beside them the records of three runs, in the folder `runs`.
+    """
     for variable in ("ADVISOR_DB_URL", "XDG_DATA_HOME", "NO_COLOR"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -28,4 +32,6 @@ def home(first_use: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     database = default_path()
     database.parent.mkdir(parents=True)
     shutil.copy(first_use, database)
+    records = (run_records.record(seed=seed, rate=39.0 + seed) for seed in range(3))
+    run_records.write(tmp_path / "runs", *records)
     return tmp_path

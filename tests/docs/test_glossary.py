@@ -38,7 +38,8 @@ _TERMS = (
     "margin, evidence, evidence code, cluster, calibration, overhead, restore, effective restore, "
     "emergency save, stall per save, lost work, pause, detection, regrouping, goodput, MTBF, "
     "warning lead, warning coverage, coverage, native degradation, capability, compatibility, "
-    "interval, state per rank, restore basis, bundle"
+    "interval, state per rank, restore basis, bundle, run outcome, detector, profile, run record, "
+    "exposure"
 )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from advisor.cli import run
+from db.schema import HEAD
 
 pytestmark = pytest.mark.integration
 _ASK = ["recommend", "--architecture", "a2", "--state-size", "204.7MB", "--mtbf", "4h"]
@@ -50,7 +51,7 @@ def test_an_empty_database_names_the_commands(
     message = capsys.readouterr().err
     assert "advisor db upgrade" in message
     assert message.count("\n") == 1
-    assert "0001" in called(capsys, "db", "upgrade", "--db", empty_url)
+    assert HEAD in called(capsys, "db", "upgrade", "--db", empty_url)
     assert run([*_ASK, "--db", empty_url]) == 2
     assert "advisor db load" in capsys.readouterr().err
     called(capsys, "db", "load", "--db", empty_url)

@@ -2,9 +2,11 @@
 
 import multiprocessing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.script import ScriptDirectory
+from sqlalchemy import inspect
 
 from db.errors import (
     EmptyDatabaseError,
@@ -12,12 +14,13 @@ from db.errors import (
     NotFoundError,
     SchemaMismatchError,
 )
-from db.migrate import check, downgrade, upgrade
+from db.migrate import check, described, downgrade, upgrade
 from db.models import Base
 from db.resources import resource_dir
 from db.schema import HEAD, REVISIONS, check_schema, read_revision, table_names
 from db.session import open_engine, reading, writing
 from db.views import VIEWS
+from tests.db.good_rows import GOOD
 
 
 def test_the_code_knows_every_revision_and_the_head() -> None:
@@ -38,6 +41,60 @@ def test_up_down_and_up_again(empty_url: str) -> None:
     assert names(empty_url) == {"alembic_version"}
     assert upgrade(empty_url).before is None
     assert check(empty_url).problems == ()
+
+
+def layout(url: str) -> dict[str, Any]:
+    """Columns, keys, CHECKs, views and indexes, and on SQLite whether each table is STRICT."""
+    engine = open_engine(url)
+    with reading(engine) as connection:
+        found: dict[str, Any] = dict(described(connection))
+        inspector = inspect(connection)
+        for table in inspector.get_table_names():
+            columns = inspector.get_columns(table)
+            found[table] = (
+                sorted((c["name"], str(c["type"]), c["nullable"], c["default"]) for c in columns),
+                sorted(str(key) for key in inspector.get_foreign_keys(table)),
+                sorted(str(index) for index in inspector.get_indexes(table)),
+                inspector.get_pk_constraint(table),
+            )
+        if connection.dialect.name == "sqlite":
+            tables = "SELECT name, sql LIKE '%STRICT' FROM sqlite_master WHERE type = 'table'"
+            found |= {f"strict {n}": s for n, s in connection.exec_driver_sql(tables).all()}
+    engine.dispose()
+    return found
+
+
+@pytest.mark.parametrize("position", range(len(REVISIONS) - 1), ids=REVISIONS[:-1])
+def test_a_downgrade_leaves_what_the_older_revision_made(empty_url: str, position: int) -> None:
+    older = REVISIONS[position]
+    upgrade(empty_url, older)
+    made = layout(empty_url)
+    upgrade(empty_url)
+    assert layout(empty_url) != made
+    downgrade(empty_url, older)
+    assert layout(empty_url) == made
+
+
+def test_0002_down_drops_runs_that_0001_cannot_hold(database_url: str) -> None:
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        for name, row in GOOD.items():
+            connection.execute(Base.metadata.tables[name].insert(), row)
+        digest = {"record_sha256": "1" * 64, "state_bytes": None, "run_id": "first/2"}
+        connection.execute(Base.metadata.tables["runs"].insert(), {**GOOD["runs"], **digest})
+        event = {**GOOD["fault_events"], "run_id": "first/2"}
+        connection.execute(Base.metadata.tables["fault_events"].insert(), event)
+    engine.dispose()
+    downgrade(database_url, "0001")
+    engine = open_engine(database_url)
+    with reading(engine) as connection:
+        runs = connection.exec_driver_sql("SELECT run_id, state_bytes FROM runs").all()
+        events = connection.exec_driver_sql("SELECT run_id, detected_s FROM fault_events").all()
+    engine.dispose()
+    assert [tuple(row) for row in runs] == [("first/1", 204_700_000)]
+    assert [tuple(row) for row in events] == [("first/1", 0.25)]
+    upgrade(database_url)
+    assert check(database_url).problems == ()
 
 
 def test_a_second_upgrade_has_nothing_to_do(database_url: str) -> None:
@@ -112,7 +169,7 @@ def test_an_empty_database_is_told_from_a_strange_one(database_url: str) -> None
 
 
 def test_an_unknown_revision_lists_those_that_there_are(database_url: str) -> None:
-    with pytest.raises(NotFoundError, match="no revision 'x': there is 0001, head, base"):
+    with pytest.raises(NotFoundError, match="no revision 'x': there is 0001, 0002, head, base"):
         upgrade(database_url, "x")
 
 
@@ -122,7 +179,7 @@ def test_a_downgrade_backs_the_file_up_and_never_overwrites_a_backup(sqlite_file
     second = downgrade(str(sqlite_file), "base").backup
     assert first is not None
     assert second is not None
-    assert [first.name, second.name] == ["shipped.db.backup-0001", "shipped.db.backup-0001-2"]
+    assert [first.name, second.name] == ["shipped.db.backup-0002", "shipped.db.backup-0002-2"]
     assert check(str(first)).problems == ()
 
 

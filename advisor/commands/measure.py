@@ -1,0 +1,296 @@
+"""`advisor measure`: runs training under faults on this machine, and stores what it shows."""
+
+import shlex
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from advisor.commands.ingest import harvest_json, harvest_words
+from advisor.commands.options import DURATION, NAMES, database_option, format_option
+from advisor.commands.output import counted, echo, echo_json, echo_table
+from advisor.errors import AdvisorError, UserError
+from advisor.harness import Event, Harness, InterruptedRunsError, harness_command
+from advisor.printable import printable
+from advisor.units import format_duration, format_number, format_percent
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from advisor.campaign_summary import TupleSummary
+    from advisor.commands.progress import Shown
+    from db.harvest import HarvestReport
+    from db.pooling import Mean
+
+_HEADER = (
+    *("architecture", "mechanism", "trace", "n", "outcome", "samples/s/rank before"),
+    *("first detects", "all detect", "samples/s/rank after", "slowdown", "valid"),
+)
+
+
+@click.command(name="measure")
+@click.option(
+    "--architecture",
+    "architectures",
+    type=NAMES,
+    multiple=True,
+    required=True,
+    help="What to train with; several, or all.",
+)
+@click.option("--mechanism", help="The fault tolerance that is switched on.  [default: ft9]")
+@click.option(
+    "--trace",
+    help="The faults: f1, f2, f2-adjacent, f3, none, or a schedule FILE.json.  [default: f1]",
+)
+@click.option("--profile", help="How large a run is: smoke, cpu or paper.  [default: cpu]")
+@click.option("--seeds", type=int, metavar="N", help="Runs of each tuple.  [default: 1]")
+@click.option("--first-seed", type=int, metavar="N", help="Seed of the first.  [default: 0]")
+@click.option("--world-size", type=int, metavar="N", help="Ranks.  [default: 8]")
+@click.option(
+    "--pg-timeout",
+    "pg_timeout_s",
+    type=DURATION,
+    help="Timeout of the process group.  [default: the profile's]",
+)
+@click.option(
+    "--detector",
+    help="Who tells the ranks of a loss: group-timeout or supervisor.  [default: supervisor]",
+)
+@click.option("--workload", help="What to train.  [default: the architecture's own]")
+@click.option("--device", help="auto, cpu or cuda.  [default: auto]")
+@click.option("--steps", type=int, metavar="N", help="Steps of a run.  [default: the profile's]")
+@click.option("--cluster", metavar="NAME", help="Name of this machine.  [default: its own]")
+@click.option(
+    "--folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Where records go.  [default: runs, beside your own database]",
+)
+@format_option(("table", "json"), "table")
+@database_option
+def command(
+    architectures: tuple[tuple[str, ...], ...],
+    pg_timeout_s: float | None,
+    folder: Path | None,
+    fmt: str,
+    db_url: str | None,
+    **options: Any,
+) -> None:
+    """Train under faults on this machine, and see which architectures survive.
+
+    Each run is stored as soon as it is done. Ctrl-C ends the current run and keeps what is done; a
+    second Ctrl-C does not wait. It needs the extra [measure].
+    """
+    from db.urls import database_url, default_path
+
+    arguments = [f"--architecture={name}" for names in architectures for name in names]
+    chosen = {**options, "pg_timeout": None if pg_timeout_s is None else f"{pg_timeout_s:.9g}s"}
+    chosen["folder"] = str((folder or default_path().parent / "runs").absolute())
+    for name, value in chosen.items():
+        if value is not None:
+            arguments.append(f"--{name.replace('_', '-')}={value}")
+    shown_command = f"advisor measure {shlex.join(arguments)}"
+    measured = measure(
+        database_url(db_url), harness_command([*arguments, f"--command={shown_command}"])
+    )
+    if fmt == "json":
+        echo_json(measured.as_json())
+    else:
+        _echo_summary(measured)
+    if measured.refused:
+        raise UserError(
+            f"{counted(len(measured.refused), 'record')} not stored, see above; all are in "
+            f"{measured.folder}, for `advisor ingest`"
+        )
+
+
+@dataclass(slots=True)
+class Measured:
+    """What a campaign left behind; filled while it runs."""
+
+    campaign: str = ""
+    cluster: str = ""
+    folder: str = ""
+    planned: int = 0
+    stored: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    harvested: list["HarvestReport"] = field(default_factory=list)
+    tuples: list["TupleSummary"] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "campaign": self.campaign,
+            "cluster": self.cluster,
+            "folder": self.folder,
+            "planned": self.planned,
+            "stored": self.stored,
+            "refused": self.refused,
+            "clusters": [harvest_json(each) for each in self.harvested],
+            "tuples": [each.as_json() for each in self.tuples],
+        }
+
+
+def measure(url: str, child_command: Sequence[str]) -> Measured:
+    """Runs the harness and stores each run as soon as it is finished.
+
+    A database that is there is looked at before anything runs; a SQLite file that is not is made
+    once the harness has accepted the options. Raises UserError for what the harness refuses,
+    InterruptedRunsError after Ctrl-C, AdvisorError if the harness fails; what is done is stored.
+    """
+    from advisor.commands.progress import progress
+
+    _check_database(url)
+    measured = Measured()
+    with ExitStack() as stack:
+        shown = stack.enter_context(progress())
+        child = stack.enter_context(
+            Harness(child_command, on_interrupt=lambda: shown.say(_INTERRUPTING))
+        )
+        open_database = _once(lambda: _opened(url, stack))
+        try:
+            for event in child.events():
+                shown.event(event)
+                _take(event, measured, open_database, shown)
+        except AdvisorError:
+            _finish(open_database, measured, is_whole=False)
+            raise
+        _finish(open_database, measured, is_whole=child.exit_code == 0)
+    if child.interrupts or child.exit_code == InterruptedRunsError.exit_code:
+        raise InterruptedRunsError(_interrupted_words(measured))
+    if child.exit_code not in (0, UserError.exit_code) and len(child.said) > 1:
+        # A bug of the harness: its traceback is what helps.
+        for line in child.said:
+            click.echo(printable(line), err=True)
+    child.require_success()
+    return measured
+
+
+_INTERRUPTING = "interrupted: the current run is being ended; Ctrl-C again does not wait"
+
+
+def _check_database(url: str) -> None:
+    from db.schema import check_schema
+    from db.session import open_engine, sqlite_path
+
+    path = sqlite_path(url)
+    engine = open_engine(url)
+    try:
+        if path is None or path.exists():
+            check_schema(engine)
+    finally:
+        engine.dispose()
+
+
+def _opened(url: str, stack: ExitStack) -> "Engine":
+    from db.first_use import ensure_ready
+    from db.session import open_engine
+
+    ensure_ready(url)
+    engine = open_engine(url)
+    stack.callback(engine.dispose)
+    return engine
+
+
+def _once(make: Callable[[], "Engine"]) -> Callable[[], "Engine"]:
+    made: list[Engine] = []
+
+    def get() -> "Engine":
+        if not made:
+            made.append(make())
+        return made[0]
+
+    return get
+
+
+def _take(
+    event: Event, measured: Measured, open_database: Callable[[], "Engine"], shown: "Shown"
+) -> None:
+    """Does what an event asks for: the plan opens the database, a finished run is stored."""
+    if event["event"] == "plan":
+        measured.planned, measured.cluster = int(event["runs"]), str(event["cluster"])
+        measured.folder = str(event["folder"])
+        open_database()
+    elif event["event"] == "run-finished":
+        _store(open_database(), Path(str(event["record"])), measured, shown)
+
+
+def _store(engine: "Engine", record: Path, measured: Measured, shown: "Shown") -> None:
+    from db.errors import InvalidDataError
+    from db.ingest import ingest_file
+    from db.records import CampaignStatus
+
+    try:
+        run = ingest_file(engine, record, CampaignStatus.RUNNING)
+    except InvalidDataError as error:
+        measured.refused.append(str(error))
+        shown.say(f"not stored: {error}")
+        return
+    measured.campaign = run.campaign
+    measured.stored.append(run.run_id)
+
+
+def _finish(open_database: Callable[[], "Engine"], measured: Measured, *, is_whole: bool) -> None:
+    """Closes the campaign, pools the cluster's runs, and reads what the campaign showed."""
+    if not measured.stored:
+        return
+    from advisor.campaign_summary import summarise
+    from db.harvest import harvest
+    from db.ingest import finish_campaign
+    from db.records import CampaignStatus
+    from db.run_queries import RunFilter, list_runs
+    from db.session import reading
+
+    engine = open_database()
+    status = CampaignStatus.COMPLETE if is_whole else CampaignStatus.FAILED
+    finish_campaign(engine, measured.campaign, status)
+    measured.harvested.append(harvest(engine, measured.cluster))
+    with reading(engine) as connection:
+        runs = list_runs(connection, RunFilter(campaign=measured.campaign), limit=100_000)
+    measured.tuples = summarise(runs)
+
+
+def _interrupted_words(measured: Measured) -> str:
+    if not measured.stored:
+        return "interrupted: no run was finished, nothing is stored"
+    return (
+        f"interrupted: {len(measured.stored)} of {measured.planned} runs are stored as campaign "
+        f"{measured.campaign}, their records in {measured.folder}"
+    )
+
+
+def _echo_summary(measured: Measured) -> None:
+    echo_table(_HEADER, [_row(each) for each in measured.tuples], numeric=(3, 5, 6, 7, 8, 9))
+    stored = f"{len(measured.stored)} of {measured.planned} runs stored"
+    echo(f"\n{stored} as campaign {measured.campaign}, records in {measured.folder}")
+    for each in measured.harvested:
+        echo(harvest_words(each))
+
+
+def _row(each: "TupleSummary") -> tuple[object, ...]:
+    before, first, detected, after, slowdown = each.means.values()
+    return (
+        each.architecture,
+        each.mechanism,
+        each.trace or "none",
+        each.runs,
+        ", ".join(_outcome(name, n, each.runs) for name, n in each.outcomes.items()),
+        _words(before, format_number),
+        _words(first, format_duration),
+        _words(detected, format_duration) or ("not in time" if each.censored else ""),
+        _words(after, format_number),
+        _words(slowdown, format_percent),
+        f"{each.valid} of {each.runs}",
+    )
+
+
+def _outcome(name: str, n: int, runs: int) -> str:
+    return name if n == runs else f"{n} {name}"
+
+
+def _words(mean: "Mean | None", format_value: Callable[[float], str]) -> str:
+    if mean is None:
+        return ""
+    value = format_value(mean.value)
+    return value if not mean.half_width else f"{value} ± {format_value(mean.half_width)}"

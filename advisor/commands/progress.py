@@ -1,0 +1,134 @@
+"""Shows how far a campaign is, on stderr: a live line for a terminal, plain lines elsewhere."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+
+from advisor.harness import Event
+from advisor.printable import printable
+from advisor.units import format_duration
+
+
+class Shown(Protocol):
+    """What is shown of a campaign while it runs."""
+
+    def event(self, event: Event) -> None:
+        """Takes note of an event of the harness."""
+
+    def say(self, line: str) -> None:
+        """Prints one line for good."""
+
+
+@contextmanager
+def progress() -> Iterator[Shown]:
+    """The display that fits stderr, gone at the end of the block."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield PlainProgress()
+        return
+    with LiveProgress() as live:
+        yield live
+
+
+class TimeLeft:
+    """An estimate from the mean time of the finished runs."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self._finished_s: list[float] = []
+
+    @property
+    def done(self) -> int:
+        return len(self._finished_s)
+
+    def finished(self, wall_s: float) -> None:
+        self._finished_s.append(wall_s)
+
+    def words(self) -> str:
+        """Nothing before the first run is done, and nothing after the last."""
+        left = self.runs - self.done
+        if not self._finished_s or left <= 0:
+            return ""
+        mean_s = sum(self._finished_s) / self.done
+        return f"about {format_duration(mean_s * left)} left"
+
+
+class PlainProgress:
+    """One line for each run that starts and ends."""
+
+    def __init__(self) -> None:
+        self._left = TimeLeft()
+
+    def event(self, event: Event) -> None:
+        if event["event"] == "plan":
+            self._left.runs = int(event["runs"])
+            self.say(f"{event['runs']} runs on {event['cluster']}, records in {event['folder']}")
+        elif event["event"] == "run-started":
+            self.say(f"run {event['run']} of {event['of']}: {run_words(event)}")
+        elif event["event"] == "run-finished":
+            self._left.finished(float(event["wall_s"]))
+            parts = (finished_words(event), self._left.words())
+            self.say("  " + "; ".join(filter(None, parts)))
+
+    def say(self, line: str) -> None:
+        click.echo(printable(line), err=True)
+
+
+class LiveProgress:
+    """A bar with the run, its phase and the time left; what is said stands above it."""
+
+    def __init__(self) -> None:
+        self._left = TimeLeft()
+        self._run = self._phase = ""
+        self._progress = Progress(
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TextColumn("{task.description}", markup=False),
+            console=Console(stderr=True, highlight=False),
+            transient=True,
+        )
+        self._task: TaskID = self._progress.add_task("starting", total=None)
+
+    def __enter__(self) -> "LiveProgress":
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def event(self, event: Event) -> None:
+        if event["event"] == "plan":
+            self._left.runs = int(event["runs"])
+            self.say(f"{event['runs']} runs on {event['cluster']}, records in {event['folder']}")
+        elif event["event"] == "run-started":
+            self._run, self._phase = run_words(event), ""
+        elif event["event"] == "phase":
+            self._phase = str(event["phase"])
+        elif event["event"] == "run-finished":
+            self._left.finished(float(event["wall_s"]))
+            self.say(f"{self._run}: {finished_words(event)}")
+        parts = (self._run, self._phase, self._left.words())
+        self._progress.update(
+            self._task,
+            total=self._left.runs or None,
+            completed=self._left.done,
+            description=printable("; ".join(filter(None, parts))),
+        )
+
+    def say(self, line: str) -> None:
+        self._progress.console.print(printable(line), markup=False, soft_wrap=True)
+
+
+def run_words(event: Event) -> str:
+    trace = event["trace"] or "no fault"
+    return f"{event['architecture']} {event['mechanism']} {trace} seed {event['seed']}"
+
+
+def finished_words(event: Event) -> str:
+    reasons = "; ".join(map(str, event.get("reasons") or ()))
+    validity = f"{event['validity']}: {reasons}" if reasons else str(event["validity"])
+    return f"{event['outcome']} ({validity}), {format_duration(float(event['wall_s']))}"

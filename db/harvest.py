@@ -1,0 +1,183 @@
+"""Pools the valid runs of a cluster into operating points, which is what advice is given from.
+
+A point is written anew when its runs have changed, and stays as it is when they have not, so that
+harvesting again changes nothing. `db.pooling` has the arithmetic.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Engine, RowMapping, delete, insert, select, text, update
+
+from db.models import Base
+from db.pooling import KEY_FIELDS, PointKey, PooledPoint, PooledRun, pool
+from db.records import EvidencedValue, Quantity, RunOutcome, RunQuantity
+from db.run_rows import source_id
+from db.session import writing
+
+Row = dict[str, Any]
+
+_TABLES = Base.metadata.tables
+# Any number will do, as long as nobody else takes the same one in the same database.
+_ADVISORY_LOCK = 4_671_207
+
+# A run of schema 0001 has no outcome, and none of the conditions that tell points apart.
+_RUNS = """
+SELECT * FROM runs
+WHERE cluster = :cluster AND validity = 'valid' AND outcome IS NOT NULL
+ORDER BY run_id
+"""
+_VALUES = """
+SELECT v.run_id, v.quantity, v.value
+FROM run_values v
+JOIN runs r ON r.run_id = v.run_id
+WHERE r.cluster = :cluster
+"""
+_DEADLINES = """
+SELECT e.run_id, e.detected_s
+FROM fault_events e
+JOIN runs r ON r.run_id = e.run_id
+WHERE r.cluster = :cluster AND e.fired = 1 AND e.detection_censored = 1
+ORDER BY e.run_id, e.at_s DESC, e.ordinal DESC
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class HarvestReport:
+    """What a harvest did with the operating points of one cluster."""
+
+    cluster: str
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+
+    @property
+    def points(self) -> int:
+        """All points that the cluster's runs make."""
+        return self.added + self.updated + self.unchanged
+
+
+def harvest(engine: Engine, cluster: str) -> HarvestReport:
+    """Brings the operating points of a cluster up to date with its valid runs."""
+    counts = {"added": 0, "updated": 0, "unchanged": 0}
+    with writing(engine) as connection:
+        _lock(connection)
+        for point in pool(_runs(connection, cluster)):
+            counts[_store(connection, point)] += 1
+    return HarvestReport(cluster, **counts)
+
+
+def _lock(connection: Connection) -> None:
+    """Two harvests at once would both add the same point; SQLite lets one writer in anyway."""
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+
+
+def _runs(connection: Connection, cluster: str) -> list[PooledRun]:
+    values: dict[str, dict[RunQuantity, float | None]] = {}
+    for row in _rows(connection, _VALUES, cluster):
+        values.setdefault(row["run_id"], {})[RunQuantity(row["quantity"])] = row["value"]
+    # The first fault of a run comes last, and stays.
+    deadlines = {row["run_id"]: row["detected_s"] for row in _rows(connection, _DEADLINES, cluster)}
+    return [
+        PooledRun(
+            run_id=row["run_id"],
+            key=PointKey(**{name: row[name] for name in KEY_FIELDS}),
+            outcome=RunOutcome(row["outcome"]),
+            state_bytes=row["state_bytes"],
+            values=values.get(row["run_id"], {}),
+            deadline_s=_deadline(values.get(row["run_id"], {}), deadlines.get(row["run_id"])),
+        )
+        for row in _rows(connection, _RUNS, cluster)
+    ]
+
+
+def _deadline(values: Mapping[RunQuantity, float | None], deadline_s: float | None) -> float | None:
+    """Only where the run's own detection, that of its first fault, has no value."""
+    return None if values.get(RunQuantity.DETECTION) is not None else deadline_s
+
+
+def _rows(connection: Connection, statement: str, cluster: str) -> Iterable[RowMapping]:
+    return connection.execute(text(statement), {"cluster": cluster}).mappings()
+
+
+def _store(connection: Connection, point: PooledPoint) -> str:
+    """Adds or rewrites the point, and names it in its runs."""
+    row, values = _point_row(point), _value_rows(point)
+    before = _stored(connection, point.key.point_id)
+    if before == (row, values):
+        what = "unchanged"
+    else:
+        what = "updated" if before else "added"
+        _write(connection, row, values, is_new=before is None)
+    _name_in_runs(connection, point)
+    return what
+
+
+def _name_in_runs(connection: Connection, point: PooledPoint) -> None:
+    """Where it is not named yet: a harvest that changes nothing writes nothing."""
+    runs, point_id = _TABLES["runs"], point.key.point_id
+    unnamed = runs.c.run_id.in_(point.run_ids) & runs.c.point_id.is_distinct_from(point_id)
+    connection.execute(update(runs).where(unnamed).values(point_id=point_id))
+
+
+def _point_row(point: PooledPoint) -> Row:
+    key = point.key
+    same = [name for name in KEY_FIELDS if name in _TABLES["operating_points"].c]
+    return {
+        **{name: getattr(key, name) for name in same},
+        "point_id": key.point_id,
+        "state_bytes": point.state_bytes,
+        "storage": None,
+        "outcome": str(point.outcome),
+        "note": f"{point.note}; {key.conditions}",
+    }
+
+
+def _value_rows(point: PooledPoint) -> list[Row]:
+    return [_value_row(point, quantity, value) for quantity, value in sorted(point.values.items())]
+
+
+def _value_row(point: PooledPoint, quantity: Quantity, value: EvidencedValue) -> Row:
+    return {
+        "point_id": point.key.point_id,
+        "quantity": str(quantity),
+        "source_id": source_id(point.key.cluster),
+        "run_id": None,
+        "value": value.value,
+        "missing_reason": _text(value.missing_reason),
+        "n": value.n,
+        "dispersion": value.dispersion,
+        "dispersion_kind": _text(value.dispersion_kind),
+        "low": None,
+        "high": None,
+        "evidence": str(value.evidence),
+        "conditions": f"{value.conditions}; {point.key.conditions}",
+        "table_ref": "",
+    }
+
+
+def _text(code: str | None) -> str | None:
+    return None if code is None else str(code)
+
+
+def _stored(connection: Connection, point_id: str) -> tuple[Row, list[Row]] | None:
+    points, values = _TABLES["operating_points"], _TABLES["operating_point_values"]
+    point = connection.execute(select(points).where(points.c.point_id == point_id)).mappings()
+    row = point.one_or_none()
+    if row is None:
+        return None
+    found = connection.execute(select(values).where(values.c.point_id == point_id)).mappings()
+    return dict(row), sorted(map(dict, found), key=lambda value: str(value["quantity"]))
+
+
+def _write(connection: Connection, row: Row, rows: list[Row], *, is_new: bool) -> None:
+    points, values = _TABLES["operating_points"], _TABLES["operating_point_values"]
+    if is_new:
+        connection.execute(insert(points), row)
+    else:
+        same = points.c.point_id == row["point_id"]
+        connection.execute(update(points).where(same).values(**row))
+        connection.execute(delete(values).where(values.c.point_id == row["point_id"]))
+    connection.execute(insert(values), rows)

@@ -1,0 +1,234 @@
+"""Takes run records into the database, each in a transaction of its own.
+
+Ingesting a record again changes nothing: a run is known by its id and by its record's digest. What
+the record refers to (cluster, software stack, workload, source, campaign) is added where it is not
+there yet, and never changed. Any number of processes may ingest at once.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, Engine, insert, select, update
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import IntegrityError
+
+from db import run_rows
+from db.errors import InvalidDataError
+from db.models import Base
+from db.records import CampaignStatus
+from db.run_record import Record, RecordFile, read_record
+from db.run_rows import Row
+from db.session import writing
+
+RECORD_NAME = "record.json"
+_TABLES = Base.metadata.tables
+_SAME_MEMORY = 0.02
+"""Kernels differ in how much of a machine's memory they report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ingested:
+    """A run that is in the database now; `is_new` unless it was there before."""
+
+    run_id: str
+    campaign: str
+    cluster: str
+    is_new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class IngestReport:
+    """What became of each record: stored, or refused with one line."""
+
+    runs: tuple[Ingested, ...]
+    refused: tuple[str, ...]
+
+    @property
+    def new(self) -> tuple[str, ...]:
+        """Ids of the runs that were not there before."""
+        return tuple(run.run_id for run in self.runs if run.is_new)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Ids of the runs that were there already."""
+        return tuple(run.run_id for run in self.runs if not run.is_new)
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        """The clusters that the runs were made on."""
+        return tuple(sorted({run.cluster for run in self.runs}))
+
+
+def ingest(engine: Engine, path: Path) -> IngestReport:
+    """Ingests a record file, or every `record.json` of a folder and the folders in it.
+
+    A record that is refused does not stop the others. Raises InvalidDataError if there is none.
+    """
+    runs: list[Ingested] = []
+    refused: list[str] = []
+    for file in record_files(path):
+        try:
+            runs.append(ingest_file(engine, file))
+        except InvalidDataError as error:
+            refused.append(str(error))
+    return IngestReport(tuple(runs), tuple(refused))
+
+
+def record_files(path: Path) -> list[Path]:
+    """The file itself, or the records in a folder, sorted. Raises InvalidDataError if none."""
+    if path.is_file():
+        return [path]
+    found = sorted(file for file in path.rglob(RECORD_NAME) if file.is_file())
+    if not found:
+        what = f"holds no {RECORD_NAME}" if path.is_dir() else "is neither a record nor a folder"
+        raise InvalidDataError(f"{path} {what}")
+    return found
+
+
+def ingest_file(
+    engine: Engine, path: Path, status: CampaignStatus = CampaignStatus.COMPLETE
+) -> Ingested:
+    """Ingests one record; `status` is what its campaign gets if it is not there yet.
+
+    Raises InvalidDataError, one line with the path.
+    """
+    file = read_record(path)
+    try:
+        with writing(engine) as connection:
+            is_new = _ingest(connection, file, status)
+    except InvalidDataError as error:
+        raise InvalidDataError(f"{path}: {error}") from error
+    except IntegrityError as error:
+        reason = " ".join(str(error.orig).split())
+        raise InvalidDataError(f"{path}: the database refuses it: {reason}") from error
+    record = file.record
+    return Ingested(record.run_id, record.campaign.campaign, record.cluster.cluster, is_new)
+
+
+def finish_campaign(engine: Engine, campaign: str, status: CampaignStatus) -> None:
+    """Notes how a campaign ended; nothing happens if no run of it was stored."""
+    table = _TABLES["campaigns"]
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    with writing(engine) as connection:
+        connection.execute(
+            update(table)
+            .where(table.c.campaign == campaign)
+            .values(status=str(status), finished_at=now)
+        )
+
+
+def _ingest(connection: Connection, file: RecordFile, status: CampaignStatus) -> bool:
+    if _is_known(connection, file):
+        return False
+    record = file.record
+    _require_catalogued(connection, record)
+    # Always in this order: two processes that wait for each other's rows would be a deadlock.
+    _add(connection, "sources", run_rows.source_row(record))
+    _add_cluster(connection, record)
+    _add(connection, "software_stacks", run_rows.stack_row(record))
+    _add_workload(connection, record)
+    _add_campaign(connection, record, status)
+    if not _add(connection, "runs", run_rows.run_row(file)):
+        # Another process was first, and has committed by now.
+        if not _is_known(connection, file):
+            raise InvalidDataError("the same record is stored already, under another run id")
+        return False
+    for table, rows in (
+        ("run_records", [{"run_id": record.run_id, "record": file.text}]),
+        ("run_values", run_rows.value_rows(record)),
+        ("fault_events", run_rows.fault_rows(record)),
+        ("detections", run_rows.detection_rows(record)),
+        ("recovery_phases", run_rows.phase_rows(record)),
+    ):
+        if rows:
+            connection.execute(insert(_TABLES[table]), rows)
+    return True
+
+
+def _is_known(connection: Connection, file: RecordFile) -> bool:
+    """Whether the run is stored, from this very record. Raises if it is from another one."""
+    runs, run_id = _TABLES["runs"], file.record.run_id
+    statement = select(runs.c.record_sha256).where(runs.c.run_id == run_id)
+    stored = connection.execute(statement).scalar()
+    if stored is not None and stored != file.sha256:
+        raise InvalidDataError(
+            f"run {run_id!r} is stored already, from a record that differs (SHA-256 "
+            f"{stored[:12]}..., this one {file.sha256[:12]}...); nothing is overwritten"
+        )
+    return stored is not None
+
+
+def _require_catalogued(connection: Connection, record: Record) -> None:
+    for table, name in (
+        ("architectures", record.cell.architecture),
+        ("mechanisms", record.cell.mechanism),
+    ):
+        (key,) = _TABLES[table].primary_key
+        known = sorted(connection.execute(select(key)).scalars())
+        if name not in known:
+            there = ", ".join(known) or "none: run `advisor db load` first"
+            raise InvalidDataError(f"no {key.name} {name!r} in the database; there is {there}")
+
+
+def _add_cluster(connection: Connection, record: Record) -> None:
+    row = run_rows.cluster_row(record)
+    stored = _added_or_stored(connection, "clusters", row)
+    names = ("nodes", "device", "interconnect")
+    different = [name for name in names if row[name] != stored[name]]
+    sizes = ("device_memory_bytes", "host_memory_bytes")
+    different += [name for name in sizes if not _is_same_memory(row[name], stored[name])]
+    if different:
+        listed = ", ".join(f"{name} {stored[name]!r}, not {row[name]!r}" for name in different)
+        raise InvalidDataError(
+            f"there is another cluster called {row['cluster']!r}, with {listed}: "
+            "measure under another name (--cluster)"
+        )
+
+
+def _is_same_memory(a: int | None, b: int | None) -> bool:
+    """Within 2 %; an unknown size differs from a known one."""
+    if a is None or b is None:
+        return a is b
+    return abs(a - b) <= _SAME_MEMORY * max(a, b)
+
+
+def _add_workload(connection: Connection, record: Record) -> None:
+    """The batch decides what a sample per second means in steps, so it has to be the same."""
+    row = run_rows.workload_row(record)
+    stored = _added_or_stored(connection, "workloads", row)
+    if stored["batch_per_rank"] not in (None, row["batch_per_rank"]):
+        raise InvalidDataError(
+            f"there is another workload called {row['workload']!r}, with a batch per rank of "
+            f"{stored['batch_per_rank']}, not {row['batch_per_rank']}"
+        )
+
+
+def _add_campaign(connection: Connection, record: Record, status: CampaignStatus) -> None:
+    row = run_rows.campaign_row(record, status)
+    stored = _added_or_stored(connection, "campaigns", row)
+    if stored["cluster"] != row["cluster"]:
+        raise InvalidDataError(
+            f"campaign {row['campaign']!r} is of cluster {stored['cluster']!r}, "
+            f"not {row['cluster']!r}"
+        )
+
+
+def _added_or_stored(connection: Connection, table: str, row: Row) -> Mapping[str, Any]:
+    """The row as it is stored now: as given, or as it was there before."""
+    _add(connection, table, row)
+    (key,) = _TABLES[table].primary_key
+    statement = select(_TABLES[table]).where(key == row[key.name])
+    return dict(connection.execute(statement).mappings().one())
+
+
+def _add(connection: Connection, table: str, row: Row) -> bool:
+    """Inserts the row unless its key, or its digest, is taken; whether it did."""
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    # No column named: of two that insert the same run at once, PostgreSQL may meet either key.
+    statement = dialect.insert(_TABLES[table]).on_conflict_do_nothing()
+    # The key that comes back says it; not every driver counts the rows of such a statement.
+    added = connection.execute(statement.returning(*_TABLES[table].primary_key), row)
+    return added.first() is not None

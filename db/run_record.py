@@ -1,0 +1,397 @@
+"""Reads run records, the files by which the measuring harness hands over what it saw.
+
+One record is one JSON object in one file, `record.json`, of one run. What it may hold is also in
+data/schemas/run-record-1.schema.json, which is made from the models below.
+"""
+
+import hashlib
+import json
+import math
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn, Self
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
+from pydantic_core import ErrorDetails
+
+from db.errors import InvalidDataError
+from db.records import Detector, FaultOutcome, Phase, RunOutcome, RunValidity
+from db.rows import FilledText, FromOne, Id, Text, Whole
+
+RECORD = "failbench-run"
+VERSION = 1
+LARGEST_FILE_BYTES = 20_000_000
+MOST_SERIES_POINTS = 2_000
+_LARGEST = 1e290
+_MOST_ITEMS = 10_000
+
+Number = Annotated[float, Field(ge=-_LARGEST, le=_LARGEST, allow_inf_nan=False)]
+FromZero = Annotated[float, Field(ge=0, le=_LARGEST, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, le=_LARGEST, allow_inf_nan=False)]
+Utc = Annotated[
+    str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$", max_length=20)
+]
+# What a library said when it failed: kept as it is, since no column takes it.
+Said = Annotated[str, StringConstraints(max_length=100_000)]
+Slowdown = Annotated[float, Field(ge=-_LARGEST, le=1, allow_inf_nan=False)]
+
+
+class Part(BaseModel):
+    """Base of every part of a record: unknown keys and converted types are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class CampaignPart(Part):
+    campaign: Id
+    command: FilledText
+    seed: Whole
+    created_at: Utc
+
+
+class ClusterPart(Part):
+    cluster: Id
+    description: Text
+    nodes: FromOne
+    ranks_per_node: FromOne
+    device: Text
+    device_memory_bytes: FromOne | None
+    host_memory_bytes: FromOne | None
+    interconnect: Text
+    storage: Text
+
+
+class EnvironmentPart(Part):
+    host: Text
+    kernel: Text
+    python: Text
+    torch: Id
+    cuda: Text
+    nccl: Text
+    cpu: Text
+    cores: FromOne
+    threads_per_rank: FromOne
+    package_version: Text
+    commit: Text
+
+
+class CellPart(Part):
+    architecture: Id
+    mechanism: Id
+    trace: FilledText | None
+    profile: Literal["smoke", "cpu", "paper"]
+    workload: Id
+    workload_name: FilledText
+    optimizer: Text
+    batch_per_rank: FromOne
+    seed: Whole
+    world_size: FromOne
+    steps: FromOne
+    dropped_steps: Whole
+    group_timeout_s: Positive
+    detector: Annotated[Detector, Field(strict=False)]
+    round_limit_s: Positive
+    spacing_s: FromZero | None
+    interval_steps: FromOne | None
+    replicas: Whole | None
+    lead_s: FromZero | None
+    device: Literal["cpu", "cuda"]
+    backend: Literal["gloo", "nccl"]
+
+
+class RankPart(Part):
+    rank: Whole
+    end: Literal["finished", "killed", "hung", "raised", "stopped"]
+    exit_code: int | None
+    steps: Whole
+    peak_memory_bytes: Whole | None
+    state_bytes: Whole | None
+    error: Said
+
+
+class AtTime(Part):
+    time_s: FromZero
+
+
+class AtStep(Part):
+    step: Whole
+
+
+class AfterFirst(Part):
+    after_s: FromZero
+
+
+class AtPhase(Part):
+    phase: Literal["starting", "forming-groups"]
+
+
+class DetectionPart(Part):
+    rank: Whole
+    after_s: FromZero
+    how: Literal["connection closed", "group timeout", "supervisor", "time limit", "raised"]
+
+
+class FaultPart(Part):
+    ordinal: Whole
+    kind: Literal["crash", "hang", "exception"]
+    rank: Whole
+    planned: AtTime | AtStep | AfterFirst | AtPhase
+    lead_s: FromZero | None
+    fired: bool
+    at_s: FromZero
+    step: Whole | None
+    detections: Annotated[tuple[DetectionPart, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    first_detected_s: FromZero | None
+    detected_s: FromZero | None
+    censored: bool
+    outcome: Annotated[FaultOutcome, Field(strict=False)]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        problems = [*self._firing_problems(), *self._time_problems()]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _firing_problems(self) -> list[str]:
+        problems = []
+        if self.fired == (self.outcome is FaultOutcome.NOT_FIRED):
+            problems.append("a fault that has not fired, and no other, has the outcome not_fired")
+        seen = self.detections or self.detected_s is not None or self.first_detected_s is not None
+        if not self.fired and (seen or self.censored):
+            problems.append("a fault that has not fired cannot be detected")
+        return problems
+
+    def _time_problems(self) -> list[str]:
+        problems = []
+        if self.censored and self.detected_s is None:
+            problems.append("a censored detection needs detected_s, the deadline")
+        first, last = self.first_detected_s, self.detected_s
+        if first is not None and last is not None and first > last:
+            problems.append("first_detected_s is after detected_s")
+        if _repeated(each.rank for each in self.detections):
+            problems.append("a rank detects a fault once")
+        return problems
+
+
+class PhasePart(Part):
+    fault: Whole
+    phase: Annotated[Phase, Field(strict=False)]
+    duration_s: FromZero
+
+
+class StepPart(Part):
+    n: FromOne
+    median: FromZero
+    mean: FromZero
+    p95: FromZero
+    ci95_half_width: FromZero | None
+
+
+class WindowPart(Part):
+    from_s: FromZero
+    to_s: FromZero
+    ranks: FromOne
+    steps: Whole
+    step_s: StepPart
+    samples_per_s_per_rank: FromZero
+
+
+class LossPart(Part):
+    first: Number | None
+    before_fault: Number | None
+    last: Number | None
+
+
+_Instants = Annotated[tuple[FromZero, ...], Field(strict=False, max_length=MOST_SERIES_POINTS)]
+
+
+class SeriesPart(Part):
+    t_s: _Instants
+    step: Annotated[tuple[Whole, ...], Field(strict=False, max_length=MOST_SERIES_POINTS)]
+    step_s: _Instants
+    loss: Annotated[tuple[Number | None, ...], Field(strict=False, max_length=MOST_SERIES_POINTS)]
+    samples_per_s: _Instants
+
+    @model_validator(mode="after")
+    def _equally_long(self) -> Self:
+        lengths = {len(getattr(self, name)) for name in type(self).model_fields}
+        if len(lengths) > 1:
+            raise ValueError("its lists are not equally long")
+        return self
+
+
+_Words = Annotated[tuple[FilledText, ...], Field(strict=False, max_length=1000)]
+
+
+class Record(Part):
+    """One run, as its file holds it; times are seconds since the run began."""
+
+    record: Literal["failbench-run"]
+    version: Literal[1]
+    run_id: Id
+    campaign: CampaignPart
+    cluster: ClusterPart
+    environment: EnvironmentPart
+    cell: CellPart
+    schedule: dict[str, Any]
+    started_at: Utc
+    wall_s: FromZero
+    training_started_s: FromZero | None
+    groups_s: FromZero | None
+    outcome: Annotated[RunOutcome, Field(strict=False)]
+    validity: Annotated[RunValidity, Field(strict=False)]
+    validity_reasons: _Words
+    notes: _Words
+    state_bytes: FromOne | None
+    steps_completed: Whole
+    ranks: Annotated[tuple[RankPart, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    faults: Annotated[tuple[FaultPart, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    phases: Annotated[tuple[PhasePart, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    before: WindowPart | None
+    after: WindowPart | None
+    aggregate_slowdown_fraction: Slowdown | None
+    loss: LossPart
+    peak_memory_bytes: Whole | None
+    series: SeriesPart
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        problems = [*self._validity_problems(), *self._reference_problems()]
+        if problems:
+            raise ValueError("; ".join(problems))
+        return self
+
+    def _validity_problems(self) -> list[str]:
+        valid = self.validity is RunValidity.VALID
+        problems = []
+        if valid == bool(self.validity_reasons):
+            problems.append("validity_reasons say why a run is invalid, and nothing else")
+        if valid and self.outcome is RunOutcome.INVALID:
+            problems.append("the outcome invalid needs the validity invalid")
+        return problems
+
+    def _reference_problems(self) -> list[str]:
+        problems = []
+        if [fault.ordinal for fault in self.faults] != list(range(len(self.faults))):
+            problems.append("the ordinals of faults are not 0, 1, 2, ...")
+        if any(phase.fault >= len(self.faults) for phase in self.phases):
+            problems.append("a phase refers to a fault that is not there")
+        ranks = [each.rank for each in self.ranks]
+        named = [*ranks, *(fault.rank for fault in self.faults)]
+        named += [seen.rank for fault in self.faults for seen in fault.detections]
+        if any(rank >= self.cell.world_size for rank in named):
+            problems.append(f"a rank is not below the world size of {self.cell.world_size}")
+        if _repeated(ranks):
+            problems.append("a rank is listed twice")
+        return problems
+
+
+def _repeated(values: Any) -> bool:
+    return any(count > 1 for count in Counter(values).values())
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFile:
+    """A valid record with the text that it was read from, and that text's digest."""
+
+    path: Path
+    record: Record
+    text: str
+    sha256: str
+
+
+def read_record(path: Path) -> RecordFile:
+    """Reads one file. Raises InvalidDataError: one line with path, field and what is wrong."""
+    content = _content(path)
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidDataError(f"{path}: not UTF-8 text (byte {error.start})") from error
+    return RecordFile(path, parse_record(text, str(path)), text, _sha256(content))
+
+
+def _content(path: Path) -> bytes:
+    """The file's bytes; at most LARGEST_FILE_BYTES are read, whatever its size claims to be."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE_BYTES + 1)
+    except OSError as error:
+        raise InvalidDataError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(content) > LARGEST_FILE_BYTES:
+        raise InvalidDataError(f"{path}: larger than {LARGEST_FILE_BYTES // 10**6} MB")
+    return content
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def parse_record(text: str, name: str) -> Record:
+    """The record in a text; `name` is how messages call it. Raises InvalidDataError."""
+    try:
+        found = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            object_pairs_hook=_object,
+        )
+    except (ValueError, RecursionError) as error:
+        raise InvalidDataError(f"{name}: not a JSON record: {_one_line(str(error))}") from error
+    if not isinstance(found, dict) or found.get("record") != RECORD:
+        raise InvalidDataError(f"{name}: not a run record: its key `record` is not {RECORD!r}")
+    version = found.get("version")
+    if version != VERSION or isinstance(version, bool):
+        raise InvalidDataError(f"{name}: version {version!r:.80} is unknown; known is {VERSION}")
+    try:
+        return Record.model_validate(found)
+    except ValidationError as error:
+        raise InvalidDataError(_explained(name, error.errors())) from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
+
+
+def _finite(digits: str) -> float:
+    """JSON may write 1e999, which Python reads as infinity."""
+    value = float(digits)
+    if not math.isfinite(value):
+        raise ValueError(f"{digits[:40]} is larger than any number")
+    return value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key given twice would otherwise hide its first value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        repeated = next(key for key, n in Counter(key for key, _ in pairs).items() if n > 1)
+        raise ValueError(f"key {repeated[:80]!r} is there twice")
+    return found
+
+
+def _explained(name: str, errors: list[ErrorDetails]) -> str:
+    """The first problem by its field, and how many more there are."""
+    first = errors[0]
+    field = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "missing":
+        message = "is missing"
+    elif first["type"] == "extra_forbidden":
+        message = "is unknown"
+    elif first["type"] != "value_error":
+        message += f", not {str(first['input'])[:80]!r}"
+    more = f" (and {len(errors) - 1} more problems)" if len(errors) > 1 else ""
+    return _one_line(f"{name}: {field + ': ' if field else ''}{message}{more}")
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

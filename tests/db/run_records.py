@@ -1,0 +1,202 @@
+"""Valid run records for tests, as the measuring harness writes them; in this one place."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+CLUSTER = "mybox"
+CAMPAIGN = "20261129-221500-ab12cd34"
+
+
+def record(
+    architecture: str = "a2",
+    trace: str | None = "F1",
+    seed: int = 0,
+    outcome: str | None = None,
+    rate: float = 40.0,
+    after_rate: float | None = None,
+    detected_s: float | None = 10.25,
+    censored: bool = False,
+    **changes: Any,
+) -> dict[str, Any]:
+    """A run with no fault (`trace` None), with one that halts it, or with one that it survives.
+
+    `changes` set any other key by its path, two underscores for a dot: `cell__profile="smoke"`.
+    """
+    goes_on = after_rate is not None
+    if outcome is None:
+        outcome = "completed" if trace is None else "graceful" if goes_on else "halted"
+    name = f"{CAMPAIGN}/{architecture}-ft9-{trace or 'none'}-s{seed}".lower()
+    made: dict[str, Any] = {
+        "record": "failbench-run",
+        "version": 1,
+        "run_id": name,
+        "campaign": {
+            "campaign": CAMPAIGN,
+            "command": "advisor measure --architecture all",
+            "seed": 0,
+            "created_at": "2026-11-29T22:15:00Z",
+        },
+        "cluster": {
+            "cluster": CLUSTER,
+            "description": "A machine for tests",
+            "nodes": 1,
+            "ranks_per_node": 8,
+            "device": "cpu",
+            "device_memory_bytes": None,
+            "host_memory_bytes": 16_000_000_000,
+            "interconnect": "loopback",
+            "storage": "ext4",
+        },
+        "environment": {
+            "host": "node1",
+            "kernel": "6.1.0",
+            "python": "3.11.2",
+            "torch": "2.13.0+cpu",
+            "cuda": "",
+            "nccl": "",
+            "cpu": "A CPU",
+            "cores": 2,
+            "threads_per_rank": 1,
+            "package_version": "0.1.0",
+            "commit": "",
+        },
+        "cell": {
+            "architecture": architecture,
+            "mechanism": "ft9",
+            "trace": trace,
+            "profile": "cpu",
+            "workload": "resnet50-cpu",
+            "workload_name": "A small ResNet on synthetic data",
+            "optimizer": "SGD with momentum 0.9, fp32",
+            "batch_per_rank": 8,
+            "seed": seed,
+            "world_size": 8,
+            "steps": 300,
+            "dropped_steps": 10,
+            "group_timeout_s": 10.0,
+            "detector": "group-timeout",
+            "round_limit_s": 5.0,
+            "spacing_s": 3.0,
+            "interval_steps": None,
+            "replicas": None,
+            "lead_s": None,
+            "device": "cpu",
+            "backend": "gloo",
+        },
+        "schedule": {"faults": []},
+        "started_at": f"2026-11-29T22:{15 + seed:02}:00Z",
+        "wall_s": 21.5,
+        "training_started_s": 1.5,
+        "groups_s": 0.25,
+        "outcome": outcome,
+        "validity": "valid",
+        "validity_reasons": [],
+        "notes": [],
+        "state_bytes": 2_000_000,
+        "steps_completed": 300 if trace is None else 20,
+        "ranks": [_rank(rank, trace, goes_on) for rank in range(8)],
+        "faults": [] if trace is None else [_fault(detected_s, censored, goes_on)],
+        "phases": [],
+        "before": _window(1.6, 5.5, 8, rate),
+        "after": None if after_rate is None else _window(5.7, 20.0, 7, after_rate),
+        "aggregate_slowdown_fraction": _slowdown(trace, rate, after_rate),
+        "loss": {"first": 2.3, "before_fault": 2.1, "last": 1.9},
+        "peak_memory_bytes": 300_000_000,
+        "series": {
+            "t_s": [1.6, 1.8],
+            "step": [1, 2],
+            "step_s": [0.2, 0.2],
+            "loss": [2.3, None],
+            "samples_per_s": [320.0, 320.0],
+        },
+    }
+    if made["faults"] and not censored and detected_s is not None:
+        made["phases"] = [{"fault": 0, "phase": "detect", "duration_s": detected_s}]
+    for path, value in changes.items():
+        put(made, path.replace("__", "."), value)
+    return made
+
+
+def invalid(made: dict[str, Any], reason: str = "the machine was busy") -> dict[str, Any]:
+    """The same run, not to be used as evidence."""
+    return {**made, "outcome": "invalid", "validity": "invalid", "validity_reasons": [reason]}
+
+
+def put(made: dict[str, Any], path: str, value: Any) -> None:
+    """Sets the key at a path such as `faults.0.rank`."""
+    *way, last = path.split(".")
+    part: Any = made
+    for key in way:
+        part = part[int(key) if isinstance(part, list) else key]
+    part[int(last) if isinstance(part, list) else last] = value
+
+
+def write(folder: Path, *records: dict[str, Any]) -> list[Path]:
+    """Writes each to <folder>/<run id>/record.json, as the harness does."""
+    paths = []
+    for made in records:
+        path = folder / str(made["run_id"]) / "record.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(made, separators=(",", ":")) + "\n", encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def _rank(rank: int, trace: str | None, goes_on: bool) -> dict[str, Any]:
+    victim = trace is not None and rank == 3
+    return {
+        "rank": rank,
+        "end": "killed" if victim else "finished" if goes_on or trace is None else "raised",
+        "exit_code": -9 if victim else 0,
+        "steps": 20,
+        "peak_memory_bytes": 300_000_000,
+        "state_bytes": 2_000_000,
+        "error": "",
+    }
+
+
+def _fault(detected_s: float | None, censored: bool, goes_on: bool) -> dict[str, Any]:
+    first_s = None if censored or detected_s is None else detected_s / 2
+    seen = [] if first_s is None else [(2, first_s, "connection closed")]
+    if detected_s is not None and not censored:
+        seen.append((5, detected_s, "group timeout"))
+    return {
+        "ordinal": 0,
+        "kind": "crash",
+        "rank": 3,
+        "planned": {"time_s": 4.0},
+        "lead_s": None,
+        "fired": True,
+        "at_s": 5.5,
+        "step": 20,
+        "detections": [{"rank": rank, "after_s": s, "how": how} for rank, s, how in seen],
+        "first_detected_s": first_s,
+        "detected_s": detected_s,
+        "censored": censored,
+        "outcome": "degraded" if goes_on else "halted",
+    }
+
+
+def _window(from_s: float, to_s: float, ranks: int, rate: float) -> dict[str, Any]:
+    step_s = 8 / rate
+    return {
+        "from_s": from_s,
+        "to_s": to_s,
+        "ranks": ranks,
+        "steps": 18,
+        "step_s": {
+            "n": 18,
+            "median": step_s,
+            "mean": step_s,
+            "p95": step_s,
+            "ci95_half_width": 0.001,
+        },
+        "samples_per_s_per_rank": rate,
+    }
+
+
+def _slowdown(trace: str | None, rate: float, after_rate: float | None) -> float | None:
+    if trace is None:
+        return None
+    return 1.0 if after_rate is None else 1.0 - after_rate * 7 / (rate * 8)

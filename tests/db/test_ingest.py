@@ -1,0 +1,289 @@
+"""Ingesting run records: every number arrives, twice is once, and nothing is overwritten."""
+
+import json
+import multiprocessing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine
+
+from db.errors import InvalidDataError
+from db.ingest import finish_campaign, ingest, ingest_file
+from db.migrate import check
+from db.models import Base
+from db.records import CampaignStatus
+from db.session import open_engine, reading
+from tests.db import run_records
+
+WRITTEN = ("runs", "run_records", "run_values", "fault_events", "detections", "recovery_phases")
+
+
+@pytest.fixture
+def engine(shipped_url: str) -> Iterator[Engine]:
+    made = open_engine(shipped_url)
+    yield made
+    made.dispose()
+
+
+def rows(engine: Engine, statement: str) -> list[tuple[Any, ...]]:
+    with reading(engine) as connection:
+        return [tuple(row) for row in connection.exec_driver_sql(statement).all()]
+
+
+def everything(engine: Engine) -> dict[str, list[tuple[Any, ...]]]:
+    names = Base.metadata.tables
+    return {name: sorted(rows(engine, f"SELECT * FROM {name}"), key=repr) for name in names}
+
+
+def values(engine: Engine) -> dict[str, tuple[Any, ...]]:
+    columns = "quantity, value, missing_reason, n, dispersion, dispersion_kind"
+    return {row[0]: row[1:] for row in rows(engine, f"SELECT {columns} FROM run_values")}
+
+
+def test_a_run_that_halts(engine: Engine, tmp_path: Path) -> None:
+    made = run_records.record()
+    run_records.write(tmp_path, made)
+    report = ingest(engine, tmp_path)
+    assert (report.new, report.known, report.refused) == ((made["run_id"],), (), ())
+    assert report.clusters == ("mybox",)
+    columns = (
+        "outcome, profile, device, backend, detector, group_timeout_s, ranks_before, "
+        "ranks_after, steps_planned, validity, state_bytes, software_stack, point_id"
+    )
+    assert rows(engine, f"SELECT {columns} FROM runs") == [
+        (
+            *("halted", "cpu", "cpu", "gloo", "group-timeout", 10.0, 8, 0, 300, "valid"),
+            *(2_000_000, "mybox/torch-2.13.0+cpu", None),
+        )
+    ]
+    assert values(engine) == {
+        "step_s": (0.2, None, 18, 0.001, "ci95_half_width"),
+        "samples_per_s_per_rank": (40.0, None, 18, None, None),
+        "post_failure_step_s": (None, "undefined", None, None, None),
+        "post_failure_samples_per_s_per_rank": (0.0, None, None, None, None),
+        "aggregate_slowdown_fraction": (1.0, None, None, None, None),
+        "first_detection_s": (5.125, None, None, None, None),
+        "detection_s": (10.25, None, None, None, None),
+        "group_formation_s": (0.25, None, None, None, None),
+        "peak_memory_bytes": (300_000_000.0, None, None, None, None),
+        "first_loss": (2.3, None, None, None, None),
+        "loss_before_fault": (2.1, None, None, None, None),
+        "final_loss": (1.9, None, None, None, None),
+    }
+    faults = "kind, rank, step, at_s, fired, first_detected_s, detected_s, outcome"
+    assert rows(engine, f"SELECT {faults} FROM fault_events") == [
+        ("crash", 3, 20, 5.5, 1, 5.125, 10.25, "halted")
+    ]
+    assert rows(engine, "SELECT rank, after_s, how FROM detections ORDER BY rank") == [
+        (2, 5.125, "connection closed"),
+        (5, 10.25, "group timeout"),
+    ]
+    assert rows(engine, "SELECT phase, duration_s FROM recovery_phases") == [("detect", 10.25)]
+    assert json.loads(rows(engine, "SELECT record FROM run_records")[0][0]) == made
+    source = "SELECT citation, published_on FROM sources WHERE source_id = 'measured/mybox'"
+    assert rows(engine, source) == [
+        ("Measured on mybox by FailBench Advisor (advisor measure)", "2026-11-29")
+    ]
+
+
+def test_a_run_that_goes_on(engine: Engine, tmp_path: Path) -> None:
+    run_records.write(tmp_path, run_records.record("a6", rate=10.0, after_rate=12.0))
+    ingest(engine, tmp_path)
+    found = values(engine)
+    assert found["post_failure_samples_per_s_per_rank"][0] == 12.0
+    assert found["aggregate_slowdown_fraction"][0] == pytest.approx(-0.05)
+    assert rows(engine, "SELECT ranks_before, ranks_after FROM runs") == [(8, 7)]
+
+
+def test_what_a_run_without_a_fault_has_not(engine: Engine, tmp_path: Path) -> None:
+    run_records.write(tmp_path, run_records.record(trace=None))
+    ingest(engine, tmp_path)
+    assert set(values(engine)) == {
+        *("step_s", "samples_per_s_per_rank", "group_formation_s"),
+        *("peak_memory_bytes", "first_loss", "final_loss"),
+    }
+    assert rows(engine, "SELECT trace, ranks_after FROM runs") == [(None, None)]
+
+
+def test_a_run_that_never_trained(engine: Engine, tmp_path: Path) -> None:
+    """Nothing is known of its state: the schema takes that, and no number is made up."""
+    made = run_records.record(
+        outcome="infeasible",
+        state_bytes=None,
+        before=None,
+        training_started_s=None,
+        groups_s=None,
+        aggregate_slowdown_fraction=None,
+        peak_memory_bytes=None,
+        faults=[],
+        phases=[],
+    )
+    run_records.write(tmp_path, made)
+    ingest(engine, tmp_path)
+    assert rows(engine, "SELECT state_bytes, outcome FROM runs") == [(None, "infeasible")]
+    found = values(engine)
+    assert found["samples_per_s_per_rank"][:2] == (None, "infeasible")
+    assert found["group_formation_s"][:2] == (None, "infeasible")
+
+
+def test_a_deadline_is_no_detection(engine: Engine, tmp_path: Path) -> None:
+    run_records.write(tmp_path, run_records.record(detected_s=120.0, censored=True, outcome="hang"))
+    ingest(engine, tmp_path)
+    assert values(engine)["detection_s"][:2] == (None, "failed")
+    assert values(engine)["post_failure_samples_per_s_per_rank"][0] == 0.0
+    assert rows(engine, "SELECT detected_s, detection_censored FROM fault_events") == [(120.0, 1)]
+
+
+def test_twice_changes_nothing(engine: Engine, shipped_url: str, tmp_path: Path) -> None:
+    made = [run_records.record(seed=seed) for seed in range(3)]
+    run_records.write(tmp_path, *made)
+    ingest(engine, tmp_path)
+    before = everything(engine)
+    again = ingest(engine, tmp_path)
+    assert (again.new, len(again.known), again.refused) == ((), 3, ())
+    assert everything(engine) == before
+    assert check(shipped_url).problems == ()
+
+
+def test_another_record_of_the_same_run_is_refused(engine: Engine, tmp_path: Path) -> None:
+    run_records.write(tmp_path, run_records.record())
+    ingest(engine, tmp_path)
+    before = everything(engine)
+    run_records.write(tmp_path, run_records.record(rate=41.0))
+    report = ingest(engine, tmp_path)
+    (line,) = report.refused
+    assert "is stored already, from a record that differs" in line
+    assert "\n" not in line
+    assert everything(engine) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"cluster__cluster": "matilda-8xv100"}, "another cluster called 'matilda-8xv100'"),
+        ({"cell__architecture": "a9"}, "no architecture 'a9' in the database; there is a1-async"),
+        ({"cell__mechanism": "ft0"}, "no mechanism 'ft0' in the database; there is ft1"),
+        ({"cell__workload": "resnet50"}, "workload called 'resnet50', with a batch per rank of 32"),
+        ({"wall_s": -1}, "wall_s: "),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line_and_leaves_nothing(
+    engine: Engine, tmp_path: Path, changes: dict[str, Any], words: str
+) -> None:
+    before = everything(engine)
+    (path,) = run_records.write(tmp_path, run_records.record(**changes))
+    (line,) = ingest(engine, tmp_path).refused
+    assert line.startswith(f"{path}: ")
+    assert words in line
+    assert "\n" not in line
+    assert everything(engine) == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"cluster__nodes": 2}, "nodes 1, not 2"),
+        ({"cluster__device": "H200"}, "device 'cpu', not 'H200'"),
+        ({"cluster__host_memory_bytes": 32_000_000_000}, "host_memory_bytes"),
+        ({"cluster__host_memory_bytes": None}, "host_memory_bytes"),
+        ({"cluster__host_memory_bytes": 16_100_000_000, "cluster__description": "new"}, None),
+    ],
+)
+def test_a_cluster_stays_the_machine_that_it_was(
+    engine: Engine, tmp_path: Path, changes: dict[str, Any], words: str | None
+) -> None:
+    run_records.write(tmp_path, run_records.record())
+    ingest(engine, tmp_path)
+    clusters = rows(engine, "SELECT * FROM clusters ORDER BY cluster")
+    (path,) = run_records.write(tmp_path, run_records.record(seed=1, **changes))
+    if words is None:
+        assert ingest_file(engine, path).is_new
+    else:
+        with pytest.raises(InvalidDataError, match=words):
+            ingest_file(engine, path)
+    assert rows(engine, "SELECT * FROM clusters ORDER BY cluster") == clusters
+
+
+def test_a_campaign_belongs_to_one_cluster(engine: Engine, tmp_path: Path) -> None:
+    first, second = run_records.record(), run_records.record(seed=1, cluster__cluster="other")
+    run_records.write(tmp_path, first, second)
+    assert "is of cluster 'mybox', not 'other'" in ingest(engine, tmp_path).refused[0]
+
+
+def test_a_bad_record_does_not_stop_the_others(engine: Engine, tmp_path: Path) -> None:
+    paths = run_records.write(tmp_path, *(run_records.record(seed=seed) for seed in range(3)))
+    paths[1].write_text("{")
+    report = ingest(engine, tmp_path)
+    assert len(report.new) == 2
+    assert [line.partition(": ")[0] for line in report.refused] == [str(paths[1])]
+
+
+def test_a_place_without_records_says_so(engine: Engine, tmp_path: Path) -> None:
+    for path, words in ((tmp_path, "holds no record.json"), (tmp_path / "x", "is neither")):
+        with pytest.raises(InvalidDataError, match=words):
+            ingest(engine, path)
+
+
+def test_a_campaign_is_finished(engine: Engine, tmp_path: Path) -> None:
+    (path,) = run_records.write(tmp_path, run_records.record())
+    finish_campaign(engine, run_records.CAMPAIGN, CampaignStatus.FAILED)
+    ingest_file(engine, path, CampaignStatus.RUNNING)
+    statement = "SELECT status, finished_at IS NULL FROM campaigns"
+    assert [row[0] for row in rows(engine, statement)] == ["running"]
+    finish_campaign(engine, run_records.CAMPAIGN, CampaignStatus.COMPLETE)
+    assert [row[0] for row in rows(engine, statement)] == ["complete"]
+    assert not rows(engine, statement)[0][1]
+
+
+def test_a_run_that_another_process_stored_meanwhile_is_known(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both looked before either wrote: the insert itself has to tell."""
+    (path,) = run_records.write(tmp_path, run_records.record())
+    ingest_file(engine, path)
+    before = everything(engine)
+    looks = iter((False, True))
+    monkeypatch.setattr("db.ingest._is_known", lambda *_: next(looks))
+    assert not ingest_file(engine, path).is_new
+    assert everything(engine) == before
+
+
+def ingest_at_once(url: str, folder: Path) -> None:
+    engine = open_engine(url)
+    refused = ingest(engine, folder).refused
+    engine.dispose()
+    assert not refused, refused
+
+
+def test_eight_processes_at_once_give_exactly_their_rows(
+    engine: Engine, shipped_url: str, tmp_path: Path
+) -> None:
+    """Each has a record of its own, and all have two in common; none has a cluster yet."""
+    common = [run_records.record("a6", seed=seed, after_rate=12.0) for seed in (0, 1)]
+    for number in range(8):
+        run_records.write(tmp_path / str(number), run_records.record(seed=number), *common)
+    context = multiprocessing.get_context("spawn")
+    processes = [
+        context.Process(target=ingest_at_once, args=(shipped_url, tmp_path / str(number)))
+        for number in range(8)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(100)
+    assert [process.exitcode for process in processes] == [0] * 8
+    together = everything(engine)
+    counts = {name: len(together[name]) for name in (*WRITTEN, "campaigns", "clusters")}
+    assert counts == {
+        "runs": 10,
+        "run_records": 10,
+        "run_values": 120,
+        "fault_events": 10,
+        "detections": 20,
+        "recovery_phases": 10,
+        "campaigns": 1,
+        "clusters": 2,
+    }
+    assert check(shipped_url).problems == ()

@@ -1,0 +1,177 @@
+"""The arithmetic of pooling: means with Student's t, and what is not averaged."""
+
+import dataclasses
+from math import sqrt
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from db.pooling import Mean, PointKey, PooledPoint, PooledRun, mean_of, pool, t_quantile_95
+from db.records import DispersionKind, MissingReason, PointOutcome, Quantity, RunOutcome
+from db.records import RunQuantity as Q
+
+KEY = PointKey(
+    cluster="mybox",
+    software_stack="mybox/torch-2.13.0",
+    architecture="a2",
+    mechanism="ft9",
+    workload="resnet50-cpu",
+    profile="cpu",
+    device="cpu",
+    backend="gloo",
+    world_size=8,
+    trace="F1",
+    interval_steps=None,
+    replicas=None,
+    lead_s=None,
+    group_timeout_s=10.0,
+    round_limit_s=5.0,
+    detector="group-timeout",
+)
+HALT: dict[Q, float | None] = {
+    Q.THROUGHPUT: 40.0,
+    Q.POST_FAILURE_THROUGHPUT: 0.0,
+    Q.AGGREGATE_SLOWDOWN: 1.0,
+    Q.FIRST_DETECTION: 0.25,
+    Q.DETECTION: 10.0,
+}
+
+
+def run(name: str, outcome: RunOutcome = RunOutcome.HALTED, **changes: Any) -> PooledRun:
+    made = PooledRun(name, KEY, outcome, 1000, HALT)
+    return dataclasses.replace(made, **changes)
+
+
+def only(*runs: PooledRun) -> PooledPoint:
+    (point,) = pool(runs)
+    return point
+
+
+def test_means_and_their_intervals() -> None:
+    assert mean_of([]) is None
+    assert mean_of([3.0]) == Mean(3.0, 1, None)
+    found = mean_of([1.0, 2.0, 3.0])
+    assert found is not None
+    assert (found.value, found.n) == (2.0, 3)
+    assert found.half_width == pytest.approx(4.303 / sqrt(3))
+
+
+@pytest.mark.parametrize(
+    ("degrees", "t"), [(1, 12.706), (2, 4.303), (30, 2.042), (39, 2.042), (40, 2.021), (9999, 1.98)]
+)
+def test_students_t(degrees: int, t: float) -> None:
+    assert t_quantile_95(degrees) == t
+
+
+def test_t_only_falls() -> None:
+    found = [t_quantile_95(degrees) for degrees in range(1, 200)]
+    assert found == sorted(found, reverse=True)
+
+
+@given(st.lists(st.floats(0.1, 1e6), min_size=2, max_size=40))
+def test_the_interval_holds_the_mean_whatever_the_order(values: list[float]) -> None:
+    found, reversed_ = mean_of(values), mean_of(values[::-1])
+    assert found is not None
+    assert reversed_ is not None
+    assert min(values) * 0.999999 <= found.value <= max(values) * 1.000001
+    assert found.value == pytest.approx(reversed_.value)
+    assert found.half_width is not None
+    assert found.half_width >= 0.0
+
+
+def test_runs_that_halted() -> None:
+    point = only(*(run(str(n), values={**HALT, Q.THROUGHPUT: 39.0 + n}) for n in range(3)))
+    assert (point.outcome, point.state_bytes, point.run_ids) == (
+        PointOutcome.COMPLETE,
+        1000,
+        ("0", "1", "2"),
+    )
+    before, after = (
+        point.values[Quantity.THROUGHPUT],
+        point.values[Quantity.POST_FAILURE_THROUGHPUT],
+    )
+    assert (before.value, before.n) == (40.0, 3)
+    assert before.dispersion == pytest.approx(4.303 / sqrt(3))
+    assert before.dispersion_kind is DispersionKind.CI95_HALF_WIDTH
+    assert (after.value, after.n, after.dispersion, after.conditions) == (0.0, 3, None, "halted")
+    assert point.values[Quantity.AGGREGATE_SLOWDOWN].value == 1.0
+    assert point.values[Quantity.RESUMED].value == 0.0
+    detection = point.values[Quantity.DETECTION]
+    assert (detection.value, detection.n, detection.dispersion) == (10.0, 3, 0.0)
+    assert detection.conditions == "until the last rank knew; the first after 0.25 s"
+    assert point.note == "Measured: 3 halted"
+
+
+def test_one_run_has_no_interval() -> None:
+    before = only(run("0")).values[Quantity.THROUGHPUT]
+    assert (before.n, before.dispersion, before.dispersion_kind) == (1, None, None)
+
+
+def test_some_halted_and_some_went_on() -> None:
+    went_on = {**HALT, Q.POST_FAILURE_THROUGHPUT: 30.0, Q.AGGREGATE_SLOWDOWN: 0.5}
+    point = only(run("0"), run("1", RunOutcome.GRACEFUL, values=went_on))
+    after = point.values[Quantity.POST_FAILURE_THROUGHPUT]
+    assert (after.value, after.n) == (15.0, 2)
+    assert after.conditions == "1 of 2 runs halted, and count as standing still"
+    assert point.values[Quantity.RESUMED].value == 0.5
+    assert point.note == "Measured: 1 graceful, 1 halted"
+
+
+def test_a_deadline_is_left_out_of_the_mean_and_said() -> None:
+    late = run("1", values={**HALT, Q.DETECTION: None}, deadline_s=120.0)
+    detection = only(run("0"), late).values[Quantity.DETECTION]
+    assert (detection.value, detection.n) == (10.0, 1)
+    assert "not detected within 120 s in 1 of 2 runs" in detection.conditions
+    detection = only(late).values[Quantity.DETECTION]
+    assert (detection.value, detection.missing_reason) == (None, MissingReason.FAILED)
+    assert (detection.n, "within 120 s in 1 of 1 runs" in detection.conditions) == (1, True)
+
+
+def test_runs_without_a_fault_have_a_throughput_only() -> None:
+    key = dataclasses.replace(KEY, trace=None)
+    calm = run("0", RunOutcome.COMPLETED, key=key, values={Q.THROUGHPUT: 40.0})
+    assert set(only(calm).values) == {Quantity.THROUGHPUT}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected", "reason"),
+    [
+        (RunOutcome.INFEASIBLE, PointOutcome.INFEASIBLE, MissingReason.INFEASIBLE),
+        (RunOutcome.HANG, PointOutcome.DEADLOCK, MissingReason.FAILED),
+        (RunOutcome.HALTED, PointOutcome.FAILED, MissingReason.FAILED),
+    ],
+)
+def test_runs_that_never_trained(
+    outcome: RunOutcome, expected: PointOutcome, reason: MissingReason
+) -> None:
+    point = only(run("0", outcome, values={Q.THROUGHPUT: None}))
+    assert point.outcome is expected
+    assert point.values[Quantity.THROUGHPUT].missing_reason is reason
+
+
+def test_a_state_that_nobody_saw_makes_no_point() -> None:
+    assert pool([run("0", state_bytes=None)]) == []
+    assert only(run("0", state_bytes=None), run("1")).state_bytes == 1000
+
+
+@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(PointKey)])
+def test_every_part_of_a_key_keeps_points_apart(field: str) -> None:
+    """Two keys that differ in anything are two points, with two ids."""
+    value = getattr(KEY, field)
+    other: Any = 7 if value is None or isinstance(value, int | float) else f"{value}x"
+    key = dataclasses.replace(KEY, **{field: other})
+    points = pool([run("0"), run("1", key=key)])
+    assert len({point.key.point_id for point in points}) == 2
+
+
+def test_ids_are_names_without_spaces_and_not_too_long() -> None:
+    assert KEY.point_id == (
+        "mybox/a2/ft9/resnet50-cpu/cpu/f1/w8/t10/round5/group-timeout/cpu-gloo/torch-2.13.0"
+    )
+    spaced = dataclasses.replace(KEY, trace="my schedule/1").point_id
+    assert "/my%20schedule%2f1/" in spaced.lower()
+    longs = [dataclasses.replace(KEY, workload="w" * 150, cluster=c * 100).point_id for c in "ab"]
+    assert {len(name) for name in longs} == {200}
+    assert longs[0] != longs[1]
