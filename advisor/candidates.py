@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from advisor.characterization import (
-    baseline_points,
     continues_after_loss,
     multi_failure_outcomes,
+    single_failure_points,
     value_of,
 )
 from advisor.checkpoint_interval import daly_interval_s, young_interval_s
@@ -401,7 +401,7 @@ def _native(evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism)
 def _native_single(
     evidence: ClusterEvidence, scenario: Scenario
 ) -> tuple[float, float, float | None, tuple[UsedValue, ...]]:
-    for point in baseline_points(evidence, scenario.architecture):
+    for point in single_failure_points(evidence, scenario.architecture):
         if value_of(point, Quantity.RESUMED) == 1.0:
             slowdown = value_of(point, Quantity.AGGREGATE_SLOWDOWN)
             latency = scenario.detection_s

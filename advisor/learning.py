@@ -1,7 +1,7 @@
 """Does training learn faster after a fault? Loss after F1 against runs without a fault. Pure.
 
-The paper's comparison (section VI-C and Fig. 2): from the instant of the fault, over one window that
-all runs cover, how far the smoothed loss went down; runs with the fault against matched ones
+The paper's comparison (section VI-C and Fig. 2): from the instant of the fault, over one window
+that all runs cover, how far the smoothed loss went down; runs with the fault against matched ones
 without. More samples a second is no evidence of learning.
 """
 

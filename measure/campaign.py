@@ -1,5 +1,6 @@
 """A campaign: the cells of one command, run one after the other, each with its record."""
 
+import os
 import secrets
 import shutil
 import signal
@@ -106,6 +107,7 @@ class Campaign:
         self._plan, self._emit = plan, emit
         self._starter = RankStarter()
         self._stop_asked = False
+        self._parent = os.getppid()
 
     def run(self) -> bool:
         """Runs every cell; False when it was interrupted, after the current run was ended."""
@@ -123,15 +125,19 @@ class Campaign:
         around = self._surroundings()
         with _signals_noted(self._ask_to_stop):
             for number, cell in enumerate(plan.cells, start=1):
-                if self._stop_asked:
+                if self._is_over():
                     break
                 self._run_cell(number, cell, around)
                 finished = number
         self._emit("end", {"finished": finished if plan.cells else 0})
-        return not self._stop_asked
+        return not self._is_over()
 
     def _ask_to_stop(self) -> None:
         self._stop_asked = True
+
+    def _is_over(self) -> bool:
+        """Somebody asked to stop, or whoever started this is gone: nobody would hear of it."""
+        return self._stop_asked or os.getppid() != self._parent
 
     def _run_cell(self, number: int, cell: Cell, around: Surroundings) -> None:
         job = cell.job
@@ -177,7 +183,7 @@ class Campaign:
             limits_of(job, cell.profile),
             folder,
             on_phase=lambda phase: self._emit("phase", {"run": number, "phase": phase}),
-            interrupted=lambda: self._stop_asked,
+            interrupted=self._is_over,
             continues=Capability.CONTINUES_AFTER_LOSS in entry.capabilities,
         )
         # Both clocks at one instant: logs of other hosts are set against it.

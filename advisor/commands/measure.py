@@ -59,6 +59,7 @@ _HEADER = (
     "--detector",
     help="Who tells the ranks of a loss: group-timeout or supervisor.  [default: supervisor]",
 )
+@click.option("--lead", "lead_s", type=DURATION, help="Warn so long ahead of each fault.")
 @click.option("--workload", help="What to train.  [default: the architecture's own]")
 @click.option("--device", help="auto, cpu or cuda.  [default: auto]")
 @click.option("--steps", type=int, metavar="N", help="Steps of a run.  [default: the profile's]")
@@ -73,6 +74,7 @@ _HEADER = (
 def command(
     architectures: tuple[tuple[str, ...], ...],
     pg_timeout_s: float | None,
+    lead_s: float | None,
     folder: Path | None,
     fmt: str,
     db_url: str | None,
@@ -86,7 +88,7 @@ def command(
     from db.urls import database_url, default_path
 
     arguments = [f"--architecture={name}" for names in architectures for name in names]
-    chosen = {**options, "pg_timeout": None if pg_timeout_s is None else f"{pg_timeout_s:.9g}s"}
+    chosen = {**options, "pg_timeout": _seconds(pg_timeout_s), "lead": _seconds(lead_s)}
     chosen["folder"] = str((folder or default_path().parent / "runs").absolute())
     for name, value in chosen.items():
         if value is not None:
@@ -104,6 +106,10 @@ def command(
             f"{counted(len(measured.refused), 'record')} not stored, see above; all are in "
             f"{measured.folder}, for `advisor ingest`"
         )
+
+
+def _seconds(value_s: float | None) -> str | None:
+    return None if value_s is None else f"{value_s:.9g}s"
 
 
 @dataclass(slots=True)

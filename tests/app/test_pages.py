@@ -92,7 +92,7 @@ def test_operating_points_are_filtered(page: Page) -> None:
 
 
 def test_every_example_of_the_cookbook_runs(page: Page) -> None:
-    assert len(questions()) == 10
+    assert len(questions()) == 11
     shown = page("sql")
     for question in questions():
         shown.selectbox(key="example").set_value(question.title).run()

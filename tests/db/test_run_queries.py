@@ -10,7 +10,15 @@ from db.errors import NotFoundError
 from db.harvest import harvest
 from db.ingest import ingest
 from db.records import Detector, Evidence, RunOutcome, RunQuantity, RunValidity
-from db.run_queries import RunFilter, exposure, list_runs, run_record
+from db.run_queries import (
+    RunFilter,
+    count_runs,
+    exposure,
+    first_detections,
+    list_runs,
+    run_choices,
+    run_record,
+)
 from db.session import open_engine, reading
 from tests.db import run_records
 
@@ -68,12 +76,15 @@ def test_runs_newest_first_with_their_numbers(connection: Connection) -> None:
         (RunFilter(trace=""), [4]),
         (RunFilter(outcome=RunOutcome.GRACEFUL), [3]),
         (RunFilter(mechanism="ft1"), []),
+        (RunFilter(profile="cpu", outcome=RunOutcome.HANG), [5]),
+        (RunFilter(profile="smoke"), []),
         (RunFilter(campaign=run_records.CAMPAIGN, outcome=RunOutcome.INVALID), [2]),
         (RunFilter(cluster="x' OR '1'='1"), []),
     ],
 )
 def test_filters(connection: Connection, wanted: RunFilter, seeds: list[int]) -> None:
     assert [run.seed for run in list_runs(connection, wanted)] == seeds
+    assert count_runs(connection, wanted) == len(seeds)
 
 
 def test_the_whole_record(connection: Connection) -> None:
@@ -117,3 +128,23 @@ def test_exposure_of_a_measured_cluster(connection: Connection) -> None:
     assert a6.resumed is not None
     assert a6.resumed.value == 1.0
     assert exposure(connection, "nowhere") == ()
+
+
+def test_what_there_is_to_choose_from(connection: Connection) -> None:
+    choices = run_choices(connection, "mybox")
+    assert choices.clusters == ("mybox",)
+    assert choices.architectures == ("a2", "a3", "a6")
+    assert choices.traces == ("", "F1")
+    assert choices.outcomes == ("completed", "graceful", "halted", "hang", "invalid")
+    assert (choices.validities, choices.profiles) == (("invalid", "valid"), ("cpu",))
+    assert choices.campaigns == (run_records.CAMPAIGN,)
+    assert run_choices(connection, "nowhere").architectures == ()
+
+
+def test_when_the_first_rank_knew(connection: Connection) -> None:
+    """The mean over the valid runs of a point; a censored one has none."""
+    found = first_detections(connection, "mybox")
+    points = {e.point_id: e.architecture for e in exposure(connection, "mybox")}
+    assert sorted(points[point_id] for point_id in found) == ["a2", "a6"]
+    assert {(mean.value, mean.n) for mean in found.values()} == {(5.125, 2), (5.125, 1)}
+    assert first_detections(connection, "matilda-8xv100") == {}

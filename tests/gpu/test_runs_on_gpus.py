@@ -25,7 +25,9 @@ pytestmark = [
 
 @pytest.mark.parametrize("entry", ARCHITECTURES, ids=lambda entry: entry.architecture)
 @pytest.mark.parametrize("crash", [False, True])
-def test_every_architecture_with_cuda_tensors(tmp_path: Path, entry: ArchitectureEntry, crash: bool) -> None:
+def test_every_architecture_with_cuda_tensors(
+    tmp_path: Path, entry: ArchitectureEntry, crash: bool
+) -> None:
     asked = request(entry.architecture, device="cuda", steps=30, group_timeout_s=10.0)
     schedule = Schedule("crash", (FaultEvent(2, step=10),)) if crash else Schedule()
     found = record(tmp_path, asked, schedule)

@@ -37,7 +37,7 @@ REASONS = {
     r"^(no run showed|under F[23] )": Why.SEVERAL_FAILURES,
     r"recovery was not observed": Why.UNOBSERVED,
     r"ended in deadlock": Why.BROKE_OFF,
-    r"^no data:": Why.NO_DATA,
+    r"^no data( near enough)?:": Why.NO_DATA,
     r"longer than the whole job": Why.LONGER_THAN_JOB,
     r"^its copies need": Why.MEMORY,
     r"^its restore takes": Why.RESTORE,

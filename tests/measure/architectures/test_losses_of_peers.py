@@ -8,6 +8,8 @@ from measure.architectures.registry import entry_named
 from tests.measure.bodies import Trained, train_with_a_kill, train_with_a_stop, train_with_word
 from tests.measure.ranks import Died, Request, run_ranks
 
+pytestmark = pytest.mark.integration
+
 STEPS = 16
 AT = 4
 VICTIM = 2

@@ -20,6 +20,8 @@ from tests.measure.architectures.reference import (
 from tests.measure.bodies import Trained, train
 from tests.measure.ranks import Request, run_ranks
 
+pytestmark = pytest.mark.integration
+
 SEED = 7
 STEPS = 8
 MORE_STEPS = 30
