@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup demo test check static fast format formatted lint types imports benchmark soak screenshots data clean
+.PHONY: help setup demo test check static fast format formatted lint types imports benchmark soak exposure screenshots data clean
 
 help:
 	@echo "make demo       set up, create a database with the paper's cluster, recommend"
@@ -15,6 +15,7 @@ help:
 	@echo "make format     format the code"
 	@echo "make benchmark  the performance figures, as ratios"
 	@echo "make soak       hundreds of real runs under faults, one after the other"
+	@echo "make exposure   what a lost worker does to each architecture on this machine"
 	@echo "make screenshots  every page in light and dark, wide and narrow; the README's pictures"
 	@echo "make data       regenerate the generated files of data/"
 	@echo "make clean      remove what the other targets made"
@@ -65,6 +66,21 @@ benchmark: setup
 
 soak: setup
 	$(BIN)/python -m pytest -m soak -s tests/soak
+
+# The paper's Tables V and VI and its Fig. 2 on this machine, about 15 minutes on two idle cores.
+MEASURE := $(BIN)/advisor measure --profile cpu --device cpu --db $(DEMO)/exposure.db \
+  --folder $(DEMO)/runs --cluster $(CLUSTER)
+CLUSTER ?= 2-cores-8-ranks
+
+exposure: setup
+	@mkdir -p $(DEMO)
+	$(MEASURE) --architecture all --trace f1 --seeds 3 --detector group-timeout --pg-timeout 10s
+	$(MEASURE) --architecture a2 --trace f1 --seeds 3 --detector group-timeout --pg-timeout 5s
+	$(MEASURE) --architecture a2 --trace f1 --seeds 3 --detector group-timeout --pg-timeout 2s
+	$(MEASURE) --architecture all --trace f1 --seeds 3 --detector supervisor
+	$(MEASURE) --architecture a6 --trace f1 --first-seed 3 --seeds 4 --detector supervisor
+	$(MEASURE) --architecture a6 --trace none --seeds 3
+	$(BIN)/advisor exposure --db $(DEMO)/exposure.db --cluster $(CLUSTER)
 
 screenshots: setup
 	$(BIN)/python -m tests.app.screenshots --all $(DEMO)/screenshots --readme docs/pictures

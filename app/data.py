@@ -4,12 +4,13 @@ Evidence is immutable, so all sessions share one copy; nothing that a person typ
 """
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import streamlit as st
+from pydantic import ValidationError
 from sqlalchemy import Engine
 
 from advisor.decide import decide
@@ -18,14 +19,19 @@ from advisor.recommendation import Recommendation, Versions
 from advisor.scenario import Scenario
 from advisor.version import advisor_version
 from app.markdown import message
-from db.errors import DatabaseError, QueryRefusedError
+from db import run_queries
+from db.errors import DatabaseError, InvalidDataError, QueryRefusedError
+from db.pooling import Mean
 from db.queries import change_token, cluster_names, evidence_version
-from db.records import ClusterEvidence
+from db.records import ClusterEvidence, Exposure, RunSummary
+from db.run_queries import RunChoices, RunFilter
+from db.run_record import Record
 from db.schema import HEAD, check_schema
 from db.session import database_url, open_engine, reading
 
 T = TypeVar("T")
 _CLUSTERS_KEPT = 8
+_LISTS_KEPT = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,22 @@ class Loaded:
 
     evidence: ClusterEvidence
     version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Exposures:
+    """What a lost worker does on a cluster; of each point, when the first rank knew."""
+
+    exposures: tuple[Exposure, ...]
+    first_detections: Mapping[str, Mean]
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run's record, checked, and as it was written."""
+
+    record: Record
+    document: Mapping[str, Any]
 
 
 def url() -> str:
@@ -62,6 +84,43 @@ def loaded(cluster: str) -> Loaded:
     """A cluster's evidence, read again only after the database changed."""
     with database() as engine:
         return _loaded(url(), cluster, token(engine))
+
+
+def exposure(cluster: str) -> Exposures:
+    """What a lost worker does on a cluster, by published and by own runs."""
+    with database() as engine:
+        return _exposure(url(), cluster, token(engine))
+
+
+def run_choices(cluster: str) -> RunChoices:
+    """What there is to choose from among the runs of a cluster."""
+    with database() as engine:
+        return _run_choices(url(), cluster, token(engine))
+
+
+def run_count(wanted: RunFilter) -> int:
+    """How many runs the filter admits."""
+    with database() as engine:
+        return _run_count(url(), wanted, token(engine))
+
+
+def runs(wanted: RunFilter, limit: int) -> tuple[RunSummary, ...]:
+    """The newest runs that the filter admits."""
+    with database() as engine:
+        return _runs(url(), wanted, limit, token(engine))
+
+
+def every_run(wanted: RunFilter, limit: int) -> tuple[RunSummary, ...]:
+    """As `runs`, for many more of them: not kept, because nobody asks for the same ones soon."""
+    with database() as engine, reading(engine) as connection:
+        return run_queries.list_runs(connection, wanted, limit)
+
+
+def run(run_id: str) -> StoredRun:
+    """One run. Raises NotFoundError, or InvalidDataError for a record that this cannot read."""
+    # PostgreSQL takes no NUL, not even to look for it.
+    with database() as engine:
+        return _run(url(), run_id.replace("\x00", "\ufffd"), token(engine))
 
 
 def recommend(found: Loaded, scenario: Scenario) -> Recommendation:
@@ -108,3 +167,43 @@ def _loaded(address: str, cluster: str, changed: str) -> Loaded:
     gc.collect()
     gc.freeze()
     return found
+
+
+# Lists of runs are resources for the same reason.
+@st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner=False)
+def _exposure(address: str, cluster: str, changed: str) -> Exposures:
+    with reading(_engine(address)) as connection:
+        return Exposures(
+            run_queries.exposure(connection, cluster),
+            run_queries.first_detections(connection, cluster),
+        )
+
+
+@st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner=False)
+def _run_choices(address: str, cluster: str, changed: str) -> RunChoices:
+    with reading(_engine(address)) as connection:
+        return run_queries.run_choices(connection, cluster)
+
+
+@st.cache_resource(max_entries=_LISTS_KEPT, show_spinner=False)
+def _run_count(address: str, wanted: RunFilter, changed: str) -> int:
+    with reading(_engine(address)) as connection:
+        return run_queries.count_runs(connection, wanted)
+
+
+@st.cache_resource(max_entries=_LISTS_KEPT, show_spinner="Reading the runs")
+def _runs(address: str, wanted: RunFilter, limit: int, changed: str) -> tuple[RunSummary, ...]:
+    with reading(_engine(address)) as connection:
+        return run_queries.list_runs(connection, wanted, limit)
+
+
+@st.cache_resource(max_entries=_LISTS_KEPT, show_spinner=False)
+def _run(address: str, run_id: str, changed: str) -> StoredRun:
+    with reading(_engine(address)) as connection:
+        document = run_queries.run_record(connection, run_id)
+    try:
+        return StoredRun(Record.model_validate(document), document)
+    except ValidationError as error:
+        raise InvalidDataError(
+            f"the record of run {run_id!r} is not one that this version can read"
+        ) from error

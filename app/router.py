@@ -15,6 +15,7 @@ from app.views import (
     frontier,
     operating_points,
     recommend,
+    runs,
     saved,
     sensitivity,
     sql,
@@ -29,6 +30,7 @@ PAGES = (
     ("Sensitivity", "sensitivity", ":material/tornado:", sensitivity.page),
     ("Coverage", "coverage", ":material/grid_on:", coverage.page),
     ("Operating points", "operating-points", ":material/table:", operating_points.page),
+    ("Runs", "runs", ":material/monitoring:", runs.page),
     ("SQL", "sql", ":material/terminal:", sql.page),
     ("Saved", "saved", ":material/bookmark:", saved.page),
 )

@@ -51,7 +51,7 @@ class Window:
 def window(
     logs: Sequence[RankLog], from_s: float, to_s: float, first_step: int = 0
 ) -> Window | None:
-    """The window of these ranks; None where no rank has two steps in it."""
+    """The window of these ranks, from their first step in it; None where there is none."""
     found = {}
     for log in logs:
         inside = tuple(
@@ -62,9 +62,11 @@ def window(
             and step.begin_s >= from_s
             and step.end_s <= to_s
         )
-        if len(inside) > 1:
+        if inside:
             found[log.rank] = inside
-    return Window(from_s, to_s, found) if found else None
+    if not found:
+        return None
+    return Window(min(steps[0].begin_s for steps in found.values()), to_s, found)
 
 
 def aggregate_slowdown(before: Window | None, after: Window | None) -> float | None:

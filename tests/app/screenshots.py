@@ -10,6 +10,7 @@ from pathlib import Path
 from playwright.sync_api import Browser
 
 from advisor.evidence import opened
+from tests.app import measured
 from tests.app.browser import chromium, serving
 
 _ADDRESS = "?architecture=a2&state-size=204.7MB&mtbf=4h&detection=30s&warning-lead=2s"
@@ -19,9 +20,16 @@ _PAGES = {
     "sensitivity": "sensitivity",
     "coverage": "coverage",
     "operating-points": "operating-points",
+    "runs": "runs",
     "sql": "sql",
     "saved": "saved",
 }
+_RUNS = {
+    "runs-measured": f"runs?cluster={measured.CLUSTER}",
+    "run-halted": f"runs?cluster={measured.CLUSTER}&run={measured.HALTED}",
+    "run-goes-on": f"runs?cluster={measured.CLUSTER}&run={measured.GRACEFUL}",
+}
+"""Pages with runs of their own cluster, so from a database of their own, and whole."""
 _WIDTHS = {"wide": 1280, "narrow": 390}
 _HEIGHT = 900
 
@@ -44,14 +52,22 @@ def main() -> None:
                         target = arguments.all / f"{page}-{width}-{scheme}.png"
                         url = f"{address}/{path}{_ADDRESS}"
                         _shoot(browser, url, _WIDTHS[width], scheme, target)
-                        print(target)
             for page, path in (("recommend", ""), ("frontier", "frontier")):
                 target = arguments.readme / f"{page}.png"
                 _shoot(browser, f"{address}/{path}{_ADDRESS}", 1280, "light", target)
-                print(target)
+        measured.store(database, Path(folder), *measured.records())
+        with serving(database) as address, chromium() as browser:
+            for page, path in _RUNS.items():
+                for width in _WIDTHS:
+                    for scheme in ("light", "dark"):
+                        target = arguments.all / f"{page}-{width}-{scheme}.png"
+                        _shoot(browser, f"{address}/{path}", _WIDTHS[width], scheme, target, True)
 
 
-def _shoot(browser: Browser, url: str, width: int, scheme: str, target: Path) -> None:
+def _shoot(
+    browser: Browser, url: str, width: int, scheme: str, target: Path, whole: bool = False
+) -> None:
+    """The first screen of a page, or the `whole` of it."""
     context = browser.new_context(
         viewport={"width": width, "height": _HEIGHT},
         color_scheme="dark" if scheme == "dark" else "light",
@@ -63,7 +79,13 @@ def _shoot(browser: Browser, url: str, width: int, scheme: str, target: Path) ->
     for chart in tab.get_by_test_id("stPlotlyChart").all():
         chart.locator(".main-svg").first.wait_for(timeout=30_000)
     tab.wait_for_timeout(1000)
+    if whole:
+        # The page scrolls inside: only a window as high as all of it shows all of it.
+        height = tab.get_by_test_id("stMain").evaluate("element => element.scrollHeight")
+        tab.set_viewport_size({"width": width, "height": int(height)})
+        tab.wait_for_timeout(1000)
     tab.screenshot(path=target)
+    print(target)
     context.close()
 
 

@@ -16,7 +16,7 @@ from tests.app.browser import chromium, serving
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
-_PAGES = ("", "frontier", "sensitivity", "coverage", "operating-points", "sql", "saved")
+_PAGES = ("", "frontier", "sensitivity", "coverage", "operating-points", "runs", "sql", "saved")
 _WAIT_MS = 30_000
 
 

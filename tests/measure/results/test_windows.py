@@ -45,7 +45,20 @@ def test_a_rank_that_trains_on_nothing_is_not_counted() -> None:
 
 
 def test_no_steps_no_window() -> None:
-    assert window([steady(0, 0.1, 1)], 0.0, 10.0) is None
+    assert window([steady(0, 0.1, 1)], 0.2, 10.0) is None
+    assert window([], 0.0, 10.0) is None
+
+
+def test_a_rank_with_one_step_counts() -> None:
+    found = window([steady(0, 0.1, 50), steady(1, 4.0, 1)], 0.0, 10.0)
+    assert found is not None
+    assert found.ranks == 2
+
+
+def test_the_window_begins_with_its_first_step() -> None:
+    found = window([steady(0, 0.1, 50)], 0.0, 10.0, first_step=10)
+    assert found is not None
+    assert found.from_s == pytest.approx(1.0)
 
 
 def test_a_lost_worker_of_seven_costs_a_seventh() -> None:
