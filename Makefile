@@ -37,14 +37,14 @@ demo: setup
 	  --detection 30s
 
 test: setup
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "not benchmark and not soak"
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup -m "not benchmark and not soak"
 
 check: static fast
 
 static: formatted lint types imports
 
 fast: setup
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) -m "not benchmark and not soak and not integration"
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup -m "not benchmark and not soak and not integration"
 
 format: setup
 	$(BIN)/ruff format $(CODE)
@@ -68,9 +68,9 @@ soak: setup
 	$(BIN)/python -m pytest -m soak -s tests/soak
 
 # The paper's Tables V and VI and its Fig. 2 on this machine, about 15 minutes on two idle cores.
+CLUSTER ?= 2-cores-8-ranks
 MEASURE := $(BIN)/advisor measure --profile cpu --device cpu --db $(DEMO)/exposure.db \
   --folder $(DEMO)/runs --cluster $(CLUSTER)
-CLUSTER ?= 2-cores-8-ranks
 
 exposure: setup
 	@mkdir -p $(DEMO)

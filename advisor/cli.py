@@ -21,6 +21,7 @@ _COMMANDS = {
     "app": "Serve the web app to this machine's browsers.",
     "measure": "Train under faults on this machine, and see which architectures survive.",
     "ingest": "Store run records, and pool them into operating points.",
+    "exposure": "Which architectures survive a lost worker, and at what cost.",
     "clusters": "The clusters that the database knows, with what was measured.",
     "sql": "Ask the database in SQL, read-only.",
     "db": "Create, upgrade, check, fill and export the database.",

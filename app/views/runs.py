@@ -9,10 +9,11 @@ import pandas as pd
 import streamlit as st
 
 from advisor.figures.runs import MOST_FAULTS, timeline, timeline_of
-from app import address, data, run_words
+from advisor.reports import run_words
+from advisor.reports.run_words import NO_FAULT
+from app import address, data
 from app.data import StoredRun
 from app.markdown import escape, message
-from app.run_words import NO_FAULT
 from app.shown import Shown
 from app.widgets import figure, section, table
 from db.errors import InvalidDataError, NotFoundError

@@ -24,7 +24,7 @@ _TRAIN_DELAY_S = 0.02
 """From the order to train to the common instant: every rank has heard it by then."""
 _TICK_S = 0.05
 _GRACE_S = 2.0
-_SILENT_S = 1.5
+_SILENT_S = 3.0
 """A rank whose heartbeat (every 0.1 s) is older has been stopped."""
 _TIMEOUT_MARGIN_S = 3.0
 _TOLD_S = 0.2
@@ -56,10 +56,6 @@ def limits_of(job: JobSpec, profile: Profile) -> Limits:
         after_loss_s=after_loss_s,
         deadline_s=last_fault_s + after_loss_s + job.steps * profile.step_limit_s,
     )
-
-
-class Interrupted(Exception):  # noqa: N818 - not an error: a person asked for it
-    """The run was broken off from outside; it has been cleaned up."""
 
 
 class Supervisor:

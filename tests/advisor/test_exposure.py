@@ -1,0 +1,89 @@
+"""`advisor exposure`: the paper's Table V, and the same of measured runs."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from advisor.cli import run
+from tests.db import run_records
+
+
+def asked(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert run(["exposure", *arguments]) == 0, capsys.readouterr().err
+    return capsys.readouterr().out
+
+
+def learning(seed: int, slope: float, trace: str | None) -> dict[str, Any]:
+    """A run of A6 whose loss goes down by `slope` a second for 40 s from the start of training."""
+    after_rate = None if trace is None else 12.0
+    made = run_records.record("a6", trace, seed=seed, rate=10.0, after_rate=after_rate)
+    began_s = made["training_started_s"]
+    times = [0.1 * (n + 1) for n in range(400)]
+    made["series"] = {
+        "t_s": [began_s + t for t in times],
+        "step": list(range(400)),
+        "step_s": [0.1] * 400,
+        "loss": [9.0 - slope * t for t in times],
+        "samples_per_s": [80.0] * 400,
+    }
+    for fault in made["faults"]:
+        fault["at_s"] = began_s + 10.0
+    return made
+
+
+@pytest.fixture
+def measured(tmp_path: Path, shipped_database: Path) -> str:
+    """A copy of the shipped database with runs of A2, and of A6 with and without a fault."""
+    url = str(tmp_path / "advisor.db")
+    Path(url).write_bytes(shipped_database.read_bytes())
+    run_records.write(
+        tmp_path / "runs",
+        *(run_records.record(seed=seed, rate=39.0 + seed) for seed in range(3)),
+        *(learning(seed, 0.10 + 0.001 * seed, "F1") for seed in range(3)),
+        *(learning(seed, 0.10 + 0.002 * seed, None) for seed in range(3)),
+    )
+    assert run(["ingest", str(tmp_path / "runs"), "--db", url]) == 0
+    return url
+
+
+def test_the_papers_table_v(shipped_database: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = asked(capsys, "--db", str(shipped_database), "--format", "csv")
+    rows = {row["architecture"]: row for row in csv.DictReader(io.StringIO(out))}
+    assert len(rows) == 8
+    assert {name for name, row in rows.items() if row["halts"] == "False"} == {"a1-async", "a6"}
+    assert float(rows["a2"]["throughput"]) == 284.9
+    assert float(rows["a2"]["detection"]) == 601.7
+    assert float(rows["a1-async"]["aggregate_slowdown"]) == 0.1365
+    text = asked(capsys, "--db", str(shipped_database))
+    assert "284.9 ± 0.1" in text
+    assert "after the fault the loss" not in text  # the paper publishes no series
+
+
+def test_measured_runs_and_what_they_learn(
+    measured: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = asked(capsys, "--db", measured, "--cluster", run_records.CLUSTER)
+    assert "A2 " in text
+    assert "A6 on resnet50-cpu: in the 30 s after the fault the loss went down by" in text
+    assert "no detectable difference (Welch, p = " in text
+    document = json.loads(
+        asked(capsys, "--db", measured, "--cluster", run_records.CLUSTER, "--format", "json")
+    )
+    (found,) = document["learning"]
+    assert found["learning"]["with_fault"]["n"] == 3
+    assert found["learning"]["with_fault"]["value"] == pytest.approx(0.101 * 30, rel=0.01)
+    assert not found["differs"]
+    halts = {row["architecture"]: row["halts"] for row in document["exposures"] if row["trace"]}
+    assert halts == {"a2": True, "a6": False}
+
+
+def test_a_cluster_that_is_not_there(
+    shipped_database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["exposure", "--cluster", "nosuch", "--db", str(shipped_database)]) == 2
+    assert "matilda-8xv100" in capsys.readouterr().err
