@@ -16,6 +16,7 @@ from measure.architectures import registry as architectures
 from measure.errors import HarnessError, UsageError
 from measure.interfaces.capabilities import Capability
 from measure.job_spec import JobSpec
+from measure.mechanisms import registry as mechanisms
 from measure.profiles import Profile
 from measure.rank.event_log import boot_id, read_log
 from measure.results.environment import environment, host_memory_bytes, storage_of
@@ -23,7 +24,7 @@ from measure.results.rank_log import Clock, sorted_out
 from measure.results.run_record import Surroundings, run_record, utc, write_record
 from measure.results.verdict import Run
 from measure.supervisor.ranks import RankStarter
-from measure.supervisor.run import Supervisor, limits_of
+from measure.supervisor.run import Supervisor, Traits, limits_of
 
 _LEAST_FREE_BYTES = 64_000_000
 
@@ -59,7 +60,7 @@ class Cell:
             "detector": job.detector.value,
             "round_limit_s": job.round_limit_s,
             "spacing_s": job.schedule.spacing_s,
-            "interval_steps": None,
+            "interval_steps": job.interval_steps,
             "replicas": None,
             "lead_s": job.lead_s,
             "device": job.device,
@@ -184,7 +185,10 @@ class Campaign:
             folder,
             on_phase=lambda phase: self._emit("phase", {"run": number, "phase": phase}),
             interrupted=self._is_over,
-            continues=Capability.CONTINUES_AFTER_LOSS in entry.capabilities,
+            traits=Traits(
+                continues=Capability.CONTINUES_AFTER_LOSS in entry.capabilities,
+                recovers=mechanisms.load(job.mechanism).recovers,
+            ),
         )
         # Both clocks at one instant: logs of other hosts are set against it.
         wall_ahead = time.time() - time.monotonic()
@@ -192,7 +196,7 @@ class Campaign:
         began = Clock(seen.began_at, seen.began_at + wall_ahead, boot_id())
         logs = [
             sorted_out(rank, read_log(folder / f"rank-{rank}.jsonl"), began)
-            for rank in range(job.world_size)
+            for rank in range(len(seen.ranks))
         ]
         built = (log.first("built") for log in logs)
         optimizer = next((e["optimizer"] for e in built if e and e["optimizer"]), "")

@@ -1,5 +1,6 @@
 """What one run is to do: the JSON that the supervisor hands to its ranks. Stdlib only."""
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass
 from enum import StrEnum
@@ -39,10 +40,18 @@ class JobSpec:
     backend: str
     """`gloo` or `nccl`."""
     lead_s: float | None = None
+    interval_steps: int | None = None
+    """Steps between two saves; None where the mechanism saves at none."""
+    spares: int = 0
+    """Warm processes that wait to take a dead rank's place."""
 
     def to_json(self) -> str:
         """The job as JSON text, which `from_json` reads."""
         return json.dumps({**asdict(self), "schedule": self.schedule.to_json()})
+
+    def digest(self) -> str:
+        """What tells this job's configuration from another's: 64 hexadecimal digits."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     @staticmethod
     def from_json(text: str) -> "JobSpec":

@@ -86,7 +86,7 @@ def _cell(request: Request, name: str, profile: Profile, schedule: Schedule) -> 
     pair = classify(entry, mechanism)
     if pair.status == MissingMeans.INFEASIBLE.value:
         raise UsageError(f"{name} with {request.mechanism} is infeasible: {pair.reason}")
-    mechanisms.load(request.mechanism)
+    plugin = mechanisms.load(request.mechanism)
     workload_name = request.workload or entry.default_workload
     if workload_name not in entry.workloads:
         raise UsageError(
@@ -113,6 +113,8 @@ def _cell(request: Request, name: str, profile: Profile, schedule: Schedule) -> 
             device=device,
             backend=backend,
             lead_s=request.lead_s,
+            interval_steps=profile.interval_steps if plugin.recovers else None,
+            spares=len(schedule.events) if plugin.recovers else 0,
         ),
         profile,
         workload.batch_per_rank,

@@ -6,6 +6,7 @@ from abc import abstractmethod
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import default_collate
 
 from measure.architectures.shapes import at_least
 from measure.interfaces.architecture import Architecture, StepResult, TrainingState
@@ -46,6 +47,24 @@ class ReplicatedTraining(Architecture):
             context.world_size,
             context.seed,
         )
+        self._settle_buckets()
+
+    def _settle_buckets(self) -> None:
+        """One backward pass that leaves no trace but the order of DDP's buckets.
+
+        DDP orders them anew after its first backward pass, and with them the order of summation.
+        A group that is formed again in the middle of a training would sum its first step in
+        another order than one that was never interrupted, and differ from it in the last bits.
+        """
+        dataset, batch = self.workload.dataset(), self.workload.batch_per_rank
+        inputs, targets = default_collate([dataset[n] for n in range(batch)])
+        buffers = [buffer.clone() for buffer in self._replica.module.buffers()]
+        device = self.context.device
+        self.workload.loss(self._replica(inputs.to(device)), targets.to(device)).backward()
+        self._replica.zero_grad()
+        with torch.no_grad():
+            for buffer, before in zip(self._replica.module.buffers(), buffers, strict=True):
+                buffer.copy_(before)
 
     def step(self) -> StepResult:
         """See Architecture."""

@@ -14,7 +14,7 @@ _DATA_SHARDS = Requirement(
 )
 
 MECHANISMS = (
-    MechanismEntry("ft1", ()),
+    MechanismEntry("ft1", (), "measure.mechanisms.periodic_disk:PeriodicDisk"),
     MechanismEntry("ft2", (_FULL_RANK_RING,)),
     MechanismEntry("ft3", ()),
     MechanismEntry("ft4", ()),

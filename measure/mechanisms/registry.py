@@ -2,7 +2,7 @@
 
 import importlib
 
-from measure.errors import UsageError
+from measure.errors import MissingLibraryError, UsageError
 from measure.interfaces.capabilities import MechanismEntry
 from measure.interfaces.mechanism import Mechanism
 from measure.mechanisms.catalogue import MECHANISMS
@@ -25,5 +25,11 @@ def load(name: str) -> type[Mechanism]:
         measured = ", ".join(e.mechanism for e in MECHANISMS if e.plugin)
         raise UsageError(f"this version does not run {name} yet: it runs {measured}")
     module, _, plugin = entry.plugin.partition(":")
-    found: type[Mechanism] = getattr(importlib.import_module(module), plugin)
+    try:
+        found: type[Mechanism] = getattr(importlib.import_module(module), plugin)
+    except ModuleNotFoundError as error:
+        raise MissingLibraryError(
+            f"{name} needs {error.name}, which is not installed:"
+            " pip install 'failbench-advisor[measure]'"
+        ) from error
     return found

@@ -1,10 +1,12 @@
 """The line between a rank and its supervisor: one JSON object a message, over a pipe.
 
-The rank says: ready, built, dropped, stopped, finished. The supervisor says: form, train, arm,
-lost, end.
+The rank says: ready, built, dropped, stopped, finished. The supervisor says: form (as which rank,
+in which generation), train, end, which are orders and wait for their turn; arm and lost, which are
+heard at once.
 """
 
 import json
+import queue
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -45,24 +47,27 @@ class Inbox:
         on_gone: Callable[[], None],
     ) -> None:
         self._pipe, self._on_lost, self._on_arm, self._on_gone = pipe, on_lost, on_arm, on_gone
-        self._train_at: float = 0.0
-        self._form, self._train, self._end = (threading.Event() for _ in range(3))
+        self._orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._put_back: dict[str, Any] | None = None
         self._lost: deque[int] = deque()
         self.told_of_loss = False
         threading.Thread(target=self._listen, name="control", daemon=True).start()
 
-    def wait_for_form(self) -> None:
-        """Blocks until every rank is ready to form groups: the group's timeout runs from here."""
-        self._form.wait()
+    def next_order(self) -> dict[str, Any]:
+        """Blocks until the next order: form, train or end."""
+        if self._put_back is not None:
+            order, self._put_back = self._put_back, None
+            return order
+        return self._orders.get()
 
-    def wait_for_train(self) -> float:
-        """Blocks until training may start; returns the common instant (CLOCK_MONOTONIC)."""
-        self._train.wait()
-        return self._train_at
+    def put_back(self, order: dict[str, Any]) -> None:
+        """The order is for somebody else's turn: `next_order` gives it again."""
+        self._put_back = order
 
-    def wait_for_end(self) -> None:
-        """Blocks until the run is over for everybody."""
-        self._end.wait()
+    def new_generation(self) -> None:
+        """Forgets the losses of the generation that is over."""
+        self.told_of_loss = False
+        self._lost.clear()
 
     def lost(self) -> list[int]:
         """The ranks reported lost since the last call."""
@@ -73,22 +78,17 @@ class Inbox:
 
     def _listen(self) -> None:
         try:
-            while not self._end.is_set():
+            while True:
                 self._take(hear(self._pipe))
         except (EOFError, OSError):
             self._on_gone()
 
     def _take(self, message: dict[str, Any]) -> None:
-        if message["said"] == "form":
-            self._form.set()
-        elif message["said"] == "train":
-            self._train_at = message["at"]
-            self._train.set()
-        elif message["said"] == "arm":
+        if message["said"] == "arm":
             self._on_arm(message["ordinal"], message["at"])
         elif message["said"] == "lost":
             self.told_of_loss = True
             self._lost.append(message["rank"])
             self._on_lost(message["rank"])
-        elif message["said"] == "end":
-            self._end.set()
+        else:
+            self._orders.put(message)

@@ -1,9 +1,11 @@
 """Forms this rank's process groups, and lets go of them when they are no use any more."""
 
+import gc
 import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -48,36 +50,56 @@ class _Staged(dist.Work):
         return done
 
 
-class ProcessGroups:
-    """Implements measure.rank.context.Groups over one store.
+@dataclass(frozen=True, slots=True)
+class StorePlace:
+    """Where a run's store is, and which of the run's groups are meant: those of `generation`."""
 
-    Each run has a store of its own. What `way_out` must shut is what was opened between the
-    start of a formation and its end.
+    host: str
+    port: int
+    generation: int = 0
+
+
+class ProcessGroups:
+    """Implements measure.rank.context.Groups over one store; one object a generation.
+
+    Each run has a store of its own, and each generation its own names in it, so that a group
+    that is formed again never meets the addresses of one that is gone. What `way_out` must shut is
+    whatever was opened since the generation began, its client of the store included.
     """
 
     def __init__(
         self,
-        store: dist.Store,
+        place: StorePlace,
         rank: int,
         world_size: int,
         backend: str,
         group_timeout_s: float,
         round_limit_s: float,
     ) -> None:
-        self._store, self._rank, self._world_size = store, rank, world_size
+        self._before = way_out.open_sockets()
+        self.store: dist.Store = dist.PrefixStore(
+            f"generation-{place.generation}",
+            dist.TCPStore(
+                place.host,
+                place.port,
+                is_master=False,
+                wait_for_workers=False,
+                timeout=timedelta(seconds=group_timeout_s),
+            ),
+        )
+        self._rank, self._world_size = rank, world_size
         self._backend = backend
         self._timeout = timedelta(seconds=group_timeout_s)
         self._round_limit = timedelta(seconds=round_limit_s)
-        self._sockets: set[int] = set()
         self.formation_s = 0.0
         """Time spent in forming groups so far, seconds."""
 
     def world(self) -> dist.ProcessGroup:
         """The default group of all ranks; at most once."""
-        with self._noting_sockets():
+        with self._timed():
             dist.init_process_group(
                 self._backend,
-                store=dist.PrefixStore("world", self._store),
+                store=dist.PrefixStore("world", self.store),
                 rank=self._rank,
                 world_size=self._world_size,
                 timeout=self._timeout,
@@ -88,7 +110,7 @@ class ProcessGroups:
 
     def sub(self, ranks: Sequence[int]) -> dist.ProcessGroup:
         """A group of some ranks; called by every rank, in the same order."""
-        with self._noting_sockets():
+        with self._timed():
             group: dist.ProcessGroup = dist.new_group(list(ranks), timeout=self._timeout)
         return group
 
@@ -96,25 +118,30 @@ class ProcessGroups:
         """A group of this rank and `peer`; gloo whatever the backend (NCCL forms no group of
         two ranks without one of all)."""
         low, high = sorted((self._rank, peer))
-        store = dist.PrefixStore(f"pair{label}-{low}-{high}", self._store)
-        with self._noting_sockets():
+        store = dist.PrefixStore(f"pair{label}-{low}-{high}", self.store)
+        with self._timed():
             return GlooPair(store, self._rank, peer, self._round_limit)
 
     def leave(self) -> None:
         """Sets free whoever is blocked in one of the groups; the groups are of no use after."""
         if self._backend == "nccl":
             way_out.abort_nccl()
-        way_out.shut_down(self._sockets)
+        way_out.shut_down(way_out.open_sockets() - self._before)
+
+    def close(self) -> None:
+        """Lets go of every group, for the next generation; whoever held one has dropped it."""
+        gc.collect()  # DDP and its group hold each other
+        if dist.is_initialized():
+            dist.destroy_process_group()
+        gc.collect()
 
     @contextmanager
-    def _noting_sockets(self) -> Iterator[None]:
-        before = way_out.open_sockets()
+    def _timed(self) -> Iterator[None]:
         begin = time.monotonic()
         try:
             yield
         finally:
             self.formation_s += time.monotonic() - begin
-            self._sockets |= way_out.open_sockets() - before
 
 
 def stay_on_loopback() -> None:

@@ -8,26 +8,27 @@ import time
 import traceback
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import torch
-import torch.distributed as dist
 
 from measure.architectures import registry as architectures
 from measure.faults.injector import InjectedError, Injector
 from measure.faults.schedule import StartPhase
-from measure.interfaces.capabilities import Capability
+from measure.interfaces.capabilities import ArchitectureEntry, Capability
+from measure.interfaces.mechanism import Restored, Surroundings
 from measure.job_spec import JobSpec
 from measure.mechanisms import registry as mechanisms
 from measure.rank import exit_codes
 from measure.rank.context import RankContext
 from measure.rank.control import Inbox, say
 from measure.rank.event_log import EventLog
-from measure.rank.groups import ProcessGroups, stay_on_loopback
+from measure.rank.groups import ProcessGroups, StorePlace, stay_on_loopback
 from measure.rank.heartbeat import Heartbeat
 from measure.rank.training_loop import TrainingLoop
+from measure.state.contract import RunFacts
 from measure.workloads import catalogue as workloads
 
 _LONGEST_TRACEBACK = 4000
@@ -73,59 +74,78 @@ def run_rank(job_json: str, rank: int, folder: str, store_port: int, pipe: Conne
 
 
 class _Rank:
+    """A process that takes part in one generation of the training after the other.
+
+    `slot` is which process it is; as which rank it trains, the supervisor's order says: a spare
+    takes the rank of a dead process.
+    """
+
     def __init__(
-        self, job: JobSpec, rank: int, place: Place, pipe: Connection, log: EventLog
+        self, job: JobSpec, slot: int, place: Place, pipe: Connection, log: EventLog
     ) -> None:
-        self.job, self.rank, self.pipe, self.log = job, rank, pipe, log
-        self.heartbeat = Heartbeat(place.heartbeats, rank)
-        self.injector = Injector(job.schedule, rank, log)
+        self.job, self.place, self.pipe, self.log = job, place, pipe, log
+        self.heartbeat = Heartbeat(place.heartbeats, slot)
+        self.injector = Injector(job.schedule, slot, log)
         self.groups: ProcessGroups | None = None
-        self.training = False
+        self.loop: TrainingLoop | None = None
         self.entry = architectures.entry_named(job.architecture)
         self.continues = Capability.CONTINUES_AFTER_LOSS in self.entry.capabilities
         self.inbox = Inbox(
             pipe, self._told_of_loss, self.injector.arm, lambda: os._exit(exit_codes.ORPHANED)
         )
-        self.place = place
 
     def live(self) -> None:
-        """Start, train, wait for the end; a lost peer is reported, an own fault raised."""
-        try:
-            loop = self._start()
-            began = self.inbox.wait_for_train()
-            time.sleep(max(0.0, began - time.monotonic()))
-            self.training = True
-            self.log.write("training")
-            self.injector.training_started(began)
-            loop.run(0, self.job.steps)
-        except InjectedError:
-            raise
-        except Exception as error:
-            self._stopped(error)
-        else:
-            self.log.write("finished", peak_memory_bytes=_peak_memory_bytes(self.job.device))
-            say(self.pipe, "finished")
-        self.inbox.wait_for_end()
-
-    def _start(self) -> TrainingLoop:
+        """Comes up, then serves every generation that it is ordered into, until the end."""
         self.injector.at_phase(StartPhase.STARTING)
-        workload = workloads.build(self.job.workload, self.job.profile, self.job.seed)
-        architecture = architectures.load(self.entry)(self._context(), workload)
+        stay_on_loopback()
+        self.workload = workloads.build(self.job.workload, self.job.profile, self.job.seed)
         self.log.write("ready")
         say(self.pipe, "ready")
-        self.inbox.wait_for_form()
+        while (order := self.inbox.next_order())["said"] != "end":
+            self._leave()
+            try:
+                self._serve(order)
+            except InjectedError:
+                raise
+            except Exception as error:
+                self._stopped(error)
+
+    def _serve(self, order: dict[str, Any]) -> None:
+        """One generation: forms its groups, builds, restores, trains to the end."""
         self.injector.at_phase(StartPhase.FORMING_GROUPS)
+        first = self._join(order)
+        train = self.inbox.next_order()
+        if train["said"] != "train":  # another rank was lost meanwhile: this generation is over
+            self.inbox.put_back(train)
+            return
+        time.sleep(max(0.0, train["at"] - time.monotonic()))
+        self.log.write("training", generation=order["generation"], step=first)
+        if order["generation"] == 0:
+            self.injector.training_started(train["at"])
+        assert self.loop is not None
+        self.loop.run(first, self.job.steps)
+        self.log.write("finished", peak_memory_bytes=_peak_memory_bytes(self.job.device))
+        say(self.pipe, "finished")
+
+    def _join(self, order: dict[str, Any]) -> int:
+        """Becomes a rank of a generation; returns the step that it is to train next."""
+        context = self._context(order)
+        architecture = architectures.load(self.entry)(context, self.workload)
         architecture.build()
+        groups_s = self.groups.formation_s if self.groups else 0.0
+        self.log.write("formed", generation=order["generation"], groups_s=groups_s)
         mechanism = mechanisms.load(self.job.mechanism)()
-        mechanism.attach(architecture)
+        mechanism.attach(architecture, self._surroundings(order))
+        self.log.write("attached", generation=order["generation"])
+        restored = mechanism.restore() if order["generation"] else Restored(0, {}, "")
+        self.log.write(
+            "restored", generation=order["generation"], step=restored.step, source=restored.source
+        )
         optimizer = architecture.state().optimizer
         self.log.write(
-            "built",
-            groups_s=self.groups.formation_s if self.groups else 0.0,
-            optimizer=type(optimizer).__name__ if optimizer else "",
+            "built", groups_s=groups_s, optimizer=type(optimizer).__name__ if optimizer else ""
         )
-        say(self.pipe, "built")
-        return TrainingLoop(
+        self.loop = TrainingLoop(
             architecture,
             mechanism,
             self.injector,
@@ -134,30 +154,51 @@ class _Rank:
             self.inbox.lost,
             self._dropped,
         )
+        say(self.pipe, "built", step=restored.step, proof=dict(restored.proof))
+        return restored.step
 
-    def _context(self) -> RankContext:
+    def _surroundings(self, order: dict[str, Any]) -> Surroundings:
         job = self.job
-        stay_on_loopback()
-        torch.manual_seed(job.seed)
-        store = dist.TCPStore(
-            "127.0.0.1",
-            self.place.store_port,
-            is_master=False,
-            wait_for_workers=False,
-            timeout=timedelta(seconds=job.group_timeout_s),
+        assert self.groups is not None
+        return Surroundings(
+            folder=self.place.folder,
+            store=self.groups.store,
+            generation=order["generation"],
+            timeout_s=job.group_timeout_s,
+            interval_steps=job.interval_steps or job.steps + 1,
+            one_writer=_one_writer(self.entry),
+            goes_on_alone=self.continues,
+            somebody_lost=lambda: self.inbox.told_of_loss,
+            facts=RunFacts(job.digest(), {"torch": torch.__version__}),
+            log=self.log,
         )
+
+    def _context(self, order: dict[str, Any]) -> RankContext:
+        job, rank = self.job, order["rank"]
+        self.inbox.new_generation()
+        torch.manual_seed(job.seed)
+        at = StorePlace("127.0.0.1", self.place.store_port, order["generation"])
         self.groups = ProcessGroups(
-            store, self.rank, job.world_size, job.backend, job.group_timeout_s, job.round_limit_s
+            at, rank, order["world_size"], job.backend, job.group_timeout_s, job.round_limit_s
         )
         return RankContext(
-            rank=self.rank,
-            world_size=job.world_size,
+            rank=rank,
+            world_size=order["world_size"],
             seed=job.seed,
-            device=_device(job.device, self.rank),
+            device=_device(job.device, rank),
             backend=job.backend,
             round_limit_s=job.round_limit_s,
             groups=self.groups,
         )
+
+    def _leave(self) -> None:
+        """Lets go of the generation that is over, before the next one."""
+        if self.groups is None:
+            return
+        self.groups.leave()
+        self.loop = None
+        self.groups.close()
+        self.log.write("left")
 
     def _told_of_loss(self, rank: int) -> None:
         self.log.write("told", rank=rank)
@@ -169,15 +210,21 @@ class _Rank:
         say(self.pipe, "dropped", rank=peer, how=how)
 
     def _stopped(self, error: Exception) -> None:
+        """Reports a lost peer. The groups stay open until the next order: closing them would tell
+        the neighbours, who have to notice by themselves."""
         how = "supervisor" if self.inbox.told_of_loss else _how_noticed(error)
         said = f"{type(error).__name__}: {_first_line(str(error))}"
+        # The traceback's frames hold the architecture, and so its groups, for ever.
+        traceback.clear_frames(error.__traceback__)
         self.log.write(
             "stopped", how=how, error=said, peak_memory_bytes=_peak_memory_bytes(self.job.device)
         )
         say(self.pipe, "stopped", how=how, error=said)
-        # The groups stay open until the end: closing them would tell the neighbours, who have to
-        # notice by themselves.
-        self._kept = error
+
+
+def _one_writer(entry: ArchitectureEntry) -> bool:
+    """Gossip replicates approximately: without a group of all ranks each keeps its own model."""
+    return {Capability.REPLICATED_STATE, Capability.FULL_RANK_GROUP} <= entry.capabilities
 
 
 def _settle(output: Path) -> None:

@@ -53,6 +53,10 @@ class RankLog:
             None,
         )
 
+    def first_after(self, name: str, instant_s: float) -> Event | None:
+        """The first event of this name at `instant_s` or later."""
+        return next((e for e in self.events if e["event"] == name and e["t"] >= instant_s), None)
+
 
 def sorted_out(rank: int, events: Sequence[Event], began: Clock) -> RankLog:
     """The log of `rank`, on the clock of a supervisor whose run began at `began`.

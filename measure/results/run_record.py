@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from measure.results.phases import PhasedRecovery
+from measure.results.rank_log import RankLog
 from measure.results.verdict import (
     Fault,
     Run,
@@ -18,6 +20,7 @@ from measure.results.verdict import (
     notes_of,
     outcome_of,
     reasons_of,
+    recoveries_of,
     struck_ranks,
 )
 from measure.results.windows import aggregate_slowdown, first_loss, mean_loss, series, window
@@ -48,6 +51,7 @@ def run_record(
 ) -> dict[str, Any]:
     """The record of a finished run; `cell` is what was asked, in words of the database."""
     faults = faults_of(run)
+    recoveries = recoveries_of(run, faults)
     reasons = reasons_of(run, faults)
     training_s = None if run.seen.training_at is None else run.since_began(run.seen.training_at)
     state = [event["bytes"] for log in run.logs if (event := log.first("state"))]
@@ -70,14 +74,10 @@ def run_record(
         "validity_reasons": reasons,
         "notes": notes_of(run, faults),
         "state_bytes": max(state, default=None),
-        **_figures(run, faults),
-        "ranks": [_rank(run, view.rank) for view in run.seen.ranks],
+        **_figures(run, faults, [recovery for _, recovery in recoveries]),
+        "ranks": [_rank(run, view.rank) for view in run.seen.members],
         "faults": [fault.as_json() for fault in faults],
-        "phases": [
-            {"fault": f.ordinal, "phase": "detect", "duration_s": f.detected_s}
-            for f in faults
-            if f.detected_s is not None and not f.censored
-        ],
+        "phases": _phases(faults, recoveries),
         "series": series(run.logs),
     }
 
@@ -100,15 +100,37 @@ def write_record(record: Mapping[str, Any], folder: Path) -> Path:
     return path
 
 
-def _figures(run: Run, faults: Sequence[Fault]) -> dict[str, Any]:
+def _phases(
+    faults: Sequence[Fault], recoveries: Sequence[tuple[Fault, PhasedRecovery]]
+) -> list[dict[str, Any]]:
+    """Every phase that was reached; where nothing recovered, detection alone."""
+    whole = {fault.ordinal: recovery.phases for fault, recovery in recoveries}
+    return [
+        {"fault": fault.ordinal, "phase": phase, "duration_s": duration_s}
+        for fault in faults
+        for phase, duration_s in whole.get(fault.ordinal, _detection_alone(fault))
+    ]
+
+
+def _detection_alone(fault: Fault) -> list[tuple[str, float]]:
+    if fault.detected_s is None or fault.censored:
+        return []
+    return [("detect", fault.detected_s)]
+
+
+def _figures(
+    run: Run, faults: Sequence[Fault], recoveries: Sequence[PhasedRecovery]
+) -> dict[str, Any]:
     """Rates, losses and memory, before and after the first fault."""
     struck = struck_ranks(run)
     first_fault_s = min(struck.values(), default=run.ended_s)
     before = window(run.logs, 0.0, first_fault_s, run.job.dropped_steps)
     survivors = [log for log in run.logs if log.rank not in struck]
     noticed_s = [f.at_s + (f.detected_s or 0.0) for f in faults if f.fired]
+    if recoveries:
+        noticed_s = [recovery.resumed_s for recovery in recoveries]
     after = window(survivors, max(noticed_s), run.ended_s) if noticed_s else None
-    finished = [len(log.steps) for log in survivors]
+    finished = [_reached(log) for log in survivors if log.steps]
     peaks = [peak for log in run.logs if (peak := _peak(log.rank, run)) is not None]
     slowdown = aggregate_slowdown(before, after)
     if after is None and faults and before is not None and noticed_s:
@@ -125,6 +147,11 @@ def _figures(run: Run, faults: Sequence[Fault]) -> dict[str, Any]:
         },
         "peak_memory_bytes": max(peaks, default=None),
     }
+
+
+def _reached(log: RankLog) -> int:
+    """How far a rank got: its newest step, counted once however often it was made."""
+    return max(step.number for step in log.steps) + 1
 
 
 def _rank(run: Run, rank: int) -> dict[str, Any]:

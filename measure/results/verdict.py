@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from measure.faults.schedule import FaultEvent, FaultKind
-from measure.interfaces.capabilities import ArchitectureEntry, Capability
+from measure.interfaces.capabilities import ArchitectureEntry
 from measure.job_spec import Detector, JobSpec
 from measure.rank.exit_codes import RAISED
+from measure.results.phases import PhasedRecovery, phased
 from measure.results.rank_log import RankLog
 from measure.supervisor.observed import Ending, Observed, RankView
 from measure.supervisor.ranks import ended_by
@@ -96,15 +97,41 @@ def outcome_of(run: Run, faults: Sequence[Fault], reasons: Sequence[str]) -> str
     if not faults:
         return "completed"
     if went_on(run):
-        return "graceful"
+        return _how_it_went_on(run)
     hung = any(f.fired and f.event.kind is FaultKind.HANG for f in faults)
     if hung or run.seen.ending in (Ending.HUNG, Ending.DEADLINE):
         return "hang"
     return "halted"
 
 
+def _how_it_went_on(run: Run) -> str:
+    """By itself, from a state that was saved, or from the beginning."""
+    if not run.seen.recoveries:
+        return "graceful"
+    steps = [recovery.step for recovery in run.seen.recoveries]
+    return "restarted-from-zero" if 0 in steps else "recovered"
+
+
+def recoveries_of(run: Run, faults: Sequence[Fault]) -> list[tuple[Fault, PhasedRecovery]]:
+    """Every recovery that led back to training, under the first fault that it answered."""
+    found = []
+    after_s = 0.0
+    for recovery in run.seen.recoveries:
+        train_s = run.since_began(recovery.train_at)
+        answered = [f for f in faults if f.fired and after_s <= f.at_s <= train_s]
+        after_s = train_s
+        if not answered:
+            continue
+        first = min(answered, key=lambda fault: fault.at_s)
+        noticed_s = first.at_s + max((d.after_s for d in first.detections), default=0.0)
+        steps = phased(recovery, first.at_s, noticed_s, run.logs, run.seen.began_at)
+        if steps is not None:
+            found.append((first, steps))
+    return found
+
+
 def went_on(run: Run) -> bool:
-    """Whether every survivor made all the planned steps, by itself."""
+    """Whether every survivor, and whoever replaced the others, made all the planned steps."""
     survivors = survivors_of(run)
     return bool(survivors) and all(view.finished_at is not None for view in survivors)
 
@@ -112,7 +139,7 @@ def went_on(run: Run) -> bool:
 def survivors_of(run: Run) -> list[RankView]:
     """The ranks that no fault struck."""
     struck = struck_ranks(run)
-    return [view for view in run.seen.ranks if view.rank not in struck]
+    return [view for view in run.seen.members if view.rank not in struck]
 
 
 def struck_ranks(run: Run) -> Mapping[int, float]:
@@ -132,6 +159,7 @@ def reasons_of(run: Run, faults: Sequence[Fault]) -> list[str]:
     if run.seen.ending is Ending.INTERRUPTED:
         reasons.append("interrupted")
     fired = any(fault.fired for fault in faults)
+    reasons += run.seen.refused
     if run.seen.ending is Ending.NEVER_STARTED and not fired:
         reasons.append("training did not begin: " + _what_failed(run))
     if run.seen.ending in (Ending.HUNG, Ending.DEADLINE) and not fired:
@@ -156,11 +184,10 @@ def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
     if said is None:
         return Fault(ordinal, event, False, _due_s(run, event), None, (), None, False, "not_fired")
     detections = tuple(_detections(run, event, said["t"]))
-    continues = Capability.CONTINUES_AFTER_LOSS in run.entry.capabilities and went_on(run)
+    continues = not run.seen.recoveries and went_on(run)
     knowing = {d.rank for d in detections}
-    all_know = bool(detections) and (
-        continues or {view.rank for view in survivors_of(run)} <= knowing
-    )
+    had_to_know = {v.rank for v in survivors_of(run) if v.rank < run.job.world_size}
+    all_know = bool(detections) and (continues or had_to_know <= knowing)
     by_supervisor = run.job.detector is Detector.SUPERVISOR
     if event.kind is FaultKind.HANG and by_supervisor and not continues:
         all_know = False  # the supervisor hears of deaths only: this detector never fired
@@ -181,6 +208,8 @@ def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
 def _fault_outcome(run: Run, event: FaultEvent, continues: bool) -> str:
     if continues:
         return "degraded"
+    if run.seen.recoveries and went_on(run):
+        return "recovered"
     return "coordinator_lost" if event.rank == run.entry.coordinator else "halted"
 
 
@@ -192,7 +221,7 @@ def _detections(run: Run, event: FaultEvent, at_s: float) -> list[Detection]:
             continue
         noticed = (
             log.first("dropped", rank=event.rank)
-            or log.first("stopped")
+            or log.first_after("stopped", at_s)
             or (log.first("told", rank=event.rank) if run.seen.training_at is None else None)
         )
         if noticed is not None:

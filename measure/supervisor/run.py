@@ -7,6 +7,7 @@ fire. Whatever happens, no process, port or file descriptor of the run is left.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from measure.profiles import Profile
 from measure.rank.control import hear, say
 from measure.rank.heartbeat import HeartbeatReader, create
 from measure.supervisor import ranks as processes
-from measure.supervisor.observed import Ending, Observed, RankView
+from measure.supervisor.elect import elect
+from measure.supervisor.observed import Ending, Observed, RankView, Recovery
 from measure.supervisor.ranks import RankProcess, RankStarter
 from measure.supervisor.store import hosted_store
 
@@ -29,6 +31,36 @@ _SILENT_S = 3.0
 _TIMEOUT_MARGIN_S = 3.0
 _TOLD_S = 0.2
 """Long enough for every rank to write down that it was told."""
+
+
+_MOST_REPLACEMENTS = 8
+"""So many recoveries a run; then it stops, with what it has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What the pair can do: set by its plug-ins, not by their names."""
+
+    continues: bool
+    """The architecture goes on by itself after a loss."""
+    recovers: bool
+    """The mechanism brings training back after a loss."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A recovery on its way."""
+
+    lost: tuple[int, ...]
+    idle_at: float
+    ordered_at: float
+    way: str
+
+    def completed(self, train_at: float, generation: int, step: int) -> Recovery:
+        """The recovery, once training goes on."""
+        return Recovery(
+            self.lost, self.idle_at, self.ordered_at, train_at, generation, step, self.way
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +91,7 @@ def limits_of(job: JobSpec, profile: Profile) -> Limits:
 
 
 class Supervisor:
-    """Watches one run. `on_phase` hears of starting, training, detecting and ending."""
+    """Watches one run. `on_phase` hears of starting, training, detecting, recovering, ending."""
 
     def __init__(
         self,
@@ -68,26 +100,31 @@ class Supervisor:
         folder: Path,
         on_phase: Callable[[str], None],
         interrupted: Callable[[], bool],
-        continues: bool,
+        traits: Traits,
     ) -> None:
         self._job, self._limits, self._folder = job, limits, folder
-        self._on_phase, self._interrupted = on_phase, interrupted
-        self._continues = continues
+        self._on_phase, self._interrupted, self._traits = on_phase, interrupted, traits
         self._seen = Observed(time.monotonic(), job.world_size)
         self._open: dict[Any, RankView] = {}
         self._started: list[RankProcess] = []
+        self._generation = -1
+        self._training = False
         self._lost_at: float | None = None
-        self._forming = False
+        self._pending: Pending | None = None
 
     def run(self, starter: RankStarter) -> Observed:
         """The run; returns what was seen of it."""
-        create(self._folder / "heartbeats", self._job.world_size)
-        self._beats = HeartbeatReader(self._folder / "heartbeats", self._job.world_size)
+        slots = self._job.world_size + self._job.spares + _MOST_REPLACEMENTS
+        create(self._folder / "heartbeats", slots)
+        self._beats = HeartbeatReader(self._folder / "heartbeats", slots)
         self._on_phase("starting")
         try:
             with hosted_store() as port:
+                self._launch = partial(
+                    starter.start, self._job.to_json(), folder=self._folder, store_port=port
+                )
                 try:
-                    self._start(starter, port)
+                    self._start()
                     self._watch()
                 finally:
                     self._end()
@@ -96,12 +133,21 @@ class Supervisor:
             (self._folder / "heartbeats").unlink(missing_ok=True)
         return self._seen
 
-    def _start(self, starter: RankStarter, port: int) -> None:
-        text = self._job.to_json()
-        for rank in range(self._job.world_size):
-            started = starter.start(text, rank, self._folder, port)
-            self._started.append(started)
-            self._open[started.pipe] = self._seen.ranks[rank]
+    def _start(self) -> None:
+        for view in list(self._seen.ranks):
+            self._launch_slot(view)
+        for _ in range(self._job.spares):
+            self._launch_slot(self._new_slot())
+
+    def _new_slot(self) -> RankView:
+        view = RankView(len(self._seen.ranks), member=False)
+        self._seen.ranks.append(view)
+        return view
+
+    def _launch_slot(self, view: RankView) -> None:
+        started = self._launch(rank=view.rank)
+        self._started.append(started)
+        self._open[started.pipe] = view
 
     def _watch(self) -> None:
         while self._seen.ending is None:
@@ -121,7 +167,8 @@ class Supervisor:
         if said == "ready":
             view.ready = True
         elif said == "built":
-            view.built = True
+            view.built, view.restored_step = True, message["step"]
+            view.proof = message["proof"]
         elif said == "finished":
             view.finished_at = now
         elif said == "stopped":
@@ -129,13 +176,14 @@ class Supervisor:
 
     def _died(self, view: RankView) -> None:
         view.died_at = time.monotonic()
+        if not view.member:
+            return
         if self._lost_at is None:
             self._lost_at = view.died_at
             self._on_phase("detecting")
         self._arm_what_follows(view)
         if self._job.detector is Detector.SUPERVISOR:
-            for pipe in self._open:
-                say(pipe, "lost", rank=view.rank)
+            self._tell_all("lost", rank=view.plays)
 
     def _arm_what_follows(self, view: RankView) -> None:
         events = self._job.schedule.events
@@ -143,26 +191,103 @@ class Supervisor:
             return
         for ordinal, event in enumerate(events):
             if event.after_s is not None:
-                for pipe in self._open:
-                    say(pipe, "arm", ordinal=ordinal, at=(view.died_at or 0.0) + event.after_s)
+                at = (view.died_at or 0.0) + event.after_s
+                self._tell_all("arm", ordinal=ordinal, at=at)
+
+    def _tell_all(self, message: str, **fields: Any) -> None:
+        for pipe in self._open:
+            say(pipe, message, **fields)
 
     def _look(self) -> None:
-        """Begins the training when all are built; ends the run when its end has come."""
-        seen, now = self._seen, time.monotonic()
-        if not self._forming and all(view.ready for view in seen.ranks):
-            self._forming = True
-            for pipe in self._open:
-                say(pipe, "form")
-        if seen.training_at is None and all(view.built for view in seen.ranks):
-            seen.training_at = now + _TRAIN_DELAY_S
-            for pipe in self._open:
-                say(pipe, "train", at=seen.training_at)
-            self._on_phase("training")
-        seen.ending = self._ending(now)
+        """Takes the next step that is due: form, train, recover, or end."""
+        living = self._living()
+        if self._generation < 0 and all(view.ready for view in self._seen.members):
+            self._form(living)
+        elif not self._training and living and self._generation >= 0 and self._all_built(living):
+            if self._prove_one_state(living):
+                self._train(living)
+            else:
+                self._seen.ending = Ending.REFUSED
+                return
+        elif self._can_recover(living):
+            self._recover(living)
+        self._seen.ending = self._ending(time.monotonic())
+
+    def _living(self) -> list[RankView]:
+        return [view for view in self._seen.members if view.died_at is None]
+
+    def _prove_one_state(self, living: list[RankView]) -> bool:
+        """The consistency gate: ranks that differ in what all must share do not go on."""
+        first = living[0]
+        odd = [
+            v for v in living if (v.restored_step, v.proof) != (first.restored_step, first.proof)
+        ]
+        for view in odd:
+            self._seen.refused.append(f"rank {view.plays} differs from rank {first.plays}")
+        return not odd
+
+    def _all_built(self, living: list[RankView]) -> bool:
+        complete = {view.plays for view in living} == set(range(self._job.world_size))
+        return complete and all(view.built and view.stopped_at is None for view in living)
+
+    def _form(self, members: list[RankView]) -> None:
+        """Orders these into the next generation, each as the rank that it plays."""
+        self._generation += 1
+        self._training = False
+        for pipe, view in self._open.items():
+            if view not in members:
+                continue
+            view.built, view.stopped_at, view.silent_since = False, None, None
+            order = {"generation": self._generation, "rank": view.plays}
+            say(pipe, "form", world_size=self._job.world_size, **order)
+
+    def _train(self, living: list[RankView]) -> None:
+        """Every rank has restored: if they prove one state, training goes on."""
+        at = time.monotonic() + _TRAIN_DELAY_S
+        for pipe, view in self._open.items():
+            if view in living:
+                say(pipe, "train", at=at)
+        self._training, self._lost_at = True, None
+        if self._pending is None:
+            self._seen.training_at = at
+        else:
+            self._seen.recoveries.append(
+                self._pending.completed(at, self._generation, living[0].restored_step)
+            )
+            self._pending = None
+        self._on_phase("training")
+
+    def _can_recover(self, living: list[RankView]) -> bool:
+        """Somebody is lost, the mechanism recovers, and every survivor waits for orders."""
+        if self._lost_at is None or not self._traits.recovers or self._traits.continues:
+            return False
+        waiting = [
+            v for v in living if v.stopped_at is not None or (v.built and not self._training)
+        ]
+        never_formed = self._generation < 0 and all(view.ready for view in living)
+        recovered = len(self._seen.recoveries)
+        return (
+            bool(living)
+            and (len(waiting) == len(living) or never_formed)
+            and recovered < _MOST_REPLACEMENTS
+        )
+
+    def _recover(self, living: list[RankView]) -> None:
+        """Chooses who goes on and who replaces, and orders the next generation."""
+        idle_at = time.monotonic()
+        self._on_phase("recovering")
+        plan = elect(self._seen.ranks, living, self._job)
+        if plan is None:
+            return
+        for view, plays in plan.replacements:
+            view.member, view.plays = True, plays
+        lost = tuple(view.rank for view in self._seen.members if view.died_at is not None)
+        self._lost_at = None
+        self._form(self._living())
+        self._pending = Pending(lost, idle_at, time.monotonic(), plan.way)
 
     def _ending(self, now: float) -> Ending | None:
-        seen = self._seen
-        living = [view for view in seen.ranks if view.died_at is None]
+        seen, living = self._seen, self._living()
         if self._interrupted():
             return Ending.INTERRUPTED
         if not any(view.active for view in living):
@@ -192,6 +317,8 @@ class Supervisor:
         beats = self._beats.read()
         moved = max([self._seen.training_at or 0.0, *(beat.step_at for beat in beats)])
         moved = max([moved, *(v.stopped_at or 0.0 for v in living), self._lost_at or 0.0])
+        if self._pending is not None:
+            moved = max(moved, self._pending.ordered_at)
         for view in living:
             silent = now - beats[view.rank].beat_at > _SILENT_S and view.active
             view.silent_since = beats[view.rank].beat_at if silent else None
@@ -199,23 +326,19 @@ class Supervisor:
         active = [view for view in living if view.active]
         if len(active) < len(living) and all(view.silent_since for view in active):
             return Ending.HUNG  # the others are done with it, and it will not speak again
-        if self._lost_at is not None and not self._continues:
+        if self._lost_at is not None and not self._traits.continues:
             return Ending.DEADLINE if quiet > self._limits.after_loss_s else None
         if quiet > self._limits.quiet_s:
             return Ending.HUNG
         return None
 
     def _end(self) -> None:
-        """Ends every rank: those that can exit by themselves, the others by SIGKILL."""
+        """Ends every process: those that can exit by themselves, the others by SIGKILL."""
         self._on_phase("ending")
         self._seen.ended_at = time.monotonic()
         if self._seen.ending is None:  # an error of ours is on its way up
             self._seen.ending = Ending.INTERRUPTED
-        can_exit = [
-            started
-            for started in self._started
-            if not self._seen.ranks[started.rank].active or self._seen.ranks[started.rank].died_at
-        ]
+        can_exit = [s for s in self._started if self._can_exit(self._seen.ranks[s.rank])]
         for started in can_exit:
             say(started.pipe, "end")
         blocked = [started for started in self._started if started not in can_exit]
@@ -225,3 +348,9 @@ class Supervisor:
             view.exit_code = started.process.exitcode
             view.killed_by_supervisor = started.rank in killed
             started.process.close()
+
+    @staticmethod
+    def _can_exit(view: RankView) -> bool:
+        """It waits for orders, or is gone; the others may be blocked in a collective."""
+        idle_spare = not view.member and view.ready
+        return not view.active or idle_spare

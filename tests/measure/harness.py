@@ -129,7 +129,7 @@ def nothing_left() -> Iterator[None]:
     descriptors = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
     yield
     assert rank_processes() == set()
-    assert listening_ports() <= ports
-    assert shared_segments() <= shared
+    assert listening_ports() - ports == set()
+    assert shared_segments() - shared == set()
     # The first run starts the fork server, which has two descriptors of its own for good.
     assert len(os.listdir("/proc/self/fd")) <= descriptors + 4  # noqa: PTH208

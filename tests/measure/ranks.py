@@ -17,7 +17,7 @@ import torch.distributed as dist
 from measure.architectures.registry import entry_named, load
 from measure.interfaces.architecture import Architecture
 from measure.rank.context import RankContext
-from measure.rank.groups import ProcessGroups, stay_on_loopback
+from measure.rank.groups import ProcessGroups, StorePlace, stay_on_loopback
 from measure.workloads.catalogue import build
 
 PATIENT_S = 15.0
@@ -122,7 +122,14 @@ def _rank_main(request: Request, rank: int, world_size: int, port: int, answer: 
     store = dist.TCPStore("127.0.0.1", port, is_master=False, timeout=timedelta(seconds=20))
     try:
         _meet(store, world_size)
-        groups = ProcessGroups(store, rank, world_size, "gloo", PATIENT_S, request.round_limit_s)
+        groups = ProcessGroups(
+            StorePlace("127.0.0.1", port),
+            rank,
+            world_size,
+            "gloo",
+            PATIENT_S,
+            request.round_limit_s,
+        )
         context = RankContext(
             rank,
             world_size,

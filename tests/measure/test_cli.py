@@ -77,7 +77,7 @@ def test_events_and_records(mark: str, tmp_path: Path) -> None:
     [
         (["--architecture", "a9"], "unknown architecture 'a9': known are a1-sync"),
         (["--architecture", "a2", "--mechanism", "ft99"], "unknown mechanism 'ft99'"),
-        (["--architecture", "a2", "--mechanism", "ft1"], "this version does not run ft1 yet"),
+        (["--architecture", "a2", "--mechanism", "ft2"], "this version does not run ft2 yet"),
         (["--architecture", "a6", "--mechanism", "ft2"], "a6 with ft2 is infeasible"),
         (["--architecture", "a2", "--trace", "f7"], "unknown trace 'f7'"),
         (["--architecture", "a2", "--trace", "no.json"], "cannot read the schedule"),
