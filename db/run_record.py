@@ -286,10 +286,13 @@ class Record(Part):
         if any(phase.fault >= len(self.faults) for phase in self.phases):
             problems.append("a phase refers to a fault that is not there")
         ranks = [each.rank for each in self.ranks]
-        named = [*ranks, *(fault.rank for fault in self.faults)]
-        named += [seen.rank for fault in self.faults for seen in fault.detections]
-        if any(rank >= self.cell.world_size for rank in named):
+        # A process that took a dead rank's place has a number of its own, beyond the world size.
+        struck = [fault.rank for fault in self.faults]
+        if any(rank >= self.cell.world_size for rank in struck):
             problems.append(f"a rank is not below the world size of {self.cell.world_size}")
+        seen = {each.rank for fault in self.faults for each in fault.detections}
+        if ranks and not seen | set(struck) <= set(ranks):
+            problems.append("a fault names a rank that is not among the ranks")
         if _repeated(ranks):
             problems.append("a rank is listed twice")
         return problems
