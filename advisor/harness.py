@@ -69,6 +69,8 @@ class Harness:
             encoding="utf-8",
             errors="replace",
             env=harness_environment(),
+            # A group of its own: a terminal's or a scheduler's signal reaches it through us, once.
+            start_new_session=True,
         )
         self._listener = threading.Thread(target=self._listen, daemon=True)
         self._listener.start()
@@ -129,7 +131,11 @@ class Harness:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        numbers = (signal.SIGINT, signal.SIGTERM)
+        numbers = [
+            number
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+            if signal.getsignal(number) is not signal.SIG_IGN  # nohup
+        ]
         before = {number: signal.signal(number, self._heard) for number in numbers}
         try:
             yield
@@ -137,12 +143,10 @@ class Harness:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _heard(self, number: int, _frame: FrameType | None) -> None:
-        # Ctrl-C reaches the whole process group, the child too; SIGTERM reaches this process only.
+    def _heard(self, _number: int, _frame: FrameType | None) -> None:
         self.interrupts += 1
-        if number == signal.SIGTERM:
-            self._child.terminate()
         if self.interrupts == 1:
+            self._child.send_signal(signal.SIGINT)
             self._on_interrupt()
         else:
             self._end_now()

@@ -28,6 +28,8 @@ from measure.supervisor.run import Supervisor, Traits, limits_of
 
 _LEAST_FREE_BYTES = 64_000_000
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 Emit = Callable[[str, dict[str, Any]], None]
 
 
@@ -92,6 +94,8 @@ def check_folder(folder: Path) -> None:
         probe = folder / f".probe-{secrets.token_hex(4)}"
         probe.touch()
         probe.unlink()
+        if any(entry.is_dir() for entry in folder.iterdir()):
+            raise UsageError(f"{folder}: there are runs of this name already")
     except OSError as error:
         raise UsageError(f"{folder}: cannot write run records here: {error.strerror}") from error
     if free < _LEAST_FREE_BYTES:
@@ -104,15 +108,15 @@ def check_folder(folder: Path) -> None:
 class Campaign:
     """Runs a plan; `emit` hears of every event (see measure/cli.py for their form)."""
 
-    def __init__(self, plan: Plan, emit: Emit) -> None:
-        self._plan, self._emit = plan, emit
+    def __init__(self, plan: Plan, emit: Emit, *, has_listener: bool = False) -> None:
+        self._plan, self._tell = plan, emit
         self._starter = RankStarter()
         self._stop_asked = False
-        self._parent = os.getppid()
+        self._listener = os.getppid() if has_listener else None
 
     def run(self) -> bool:
         """Runs every cell; False when it was interrupted, after the current run was ended."""
-        plan = self._plan
+        plan, finished = self._plan, 0
         check_folder(plan.folder / plan.campaign)
         self._emit(
             "plan",
@@ -130,15 +134,24 @@ class Campaign:
                     break
                 self._run_cell(number, cell, around)
                 finished = number
-        self._emit("end", {"finished": finished if plan.cells else 0})
+        self._emit("end", {"finished": finished})
         return not self._is_over()
+
+    def _emit(self, event: str, fields: dict[str, Any]) -> None:
+        """Says what happened. Where nobody hears it any more, the campaign ends in order: an
+        error here would leave ranks behind."""
+        try:
+            self._tell(event, fields)
+        except OSError:
+            self._stop_asked = True
 
     def _ask_to_stop(self) -> None:
         self._stop_asked = True
 
     def _is_over(self) -> bool:
         """Somebody asked to stop, or whoever started this is gone: nobody would hear of it."""
-        return self._stop_asked or os.getppid() != self._parent
+        gone = self._listener is not None and os.getppid() != self._listener
+        return self._stop_asked or gone
 
     def _run_cell(self, number: int, cell: Cell, around: Surroundings) -> None:
         job = cell.job
@@ -231,36 +244,36 @@ class Campaign:
 
 
 class _signals_noted:  # noqa: N801 - reads as a statement
-    """Ctrl-C and SIGTERM call `note` once; a second Ctrl-C is not held back any more."""
+    """Ctrl-C, SIGTERM and a closed terminal call `note` once; the second is not held back."""
 
     def __init__(self, note: Callable[[], None]) -> None:
         self._note = note
 
     def __enter__(self) -> None:
-        self._before = {
-            number: signal.signal(number, self._heard) for number in (signal.SIGINT, signal.SIGTERM)
-        }
+        heeded = [n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]  # nohup
+        self._before = {number: signal.signal(number, self._heard) for number in heeded}
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _heard(self, number: int, _frame: FrameType | None) -> None:
+    def _heard(self, _number: int, _frame: FrameType | None) -> None:
         self._note()
-        signal.signal(number, self._before[signal.Signals(number)])
+        self.__exit__()
 
 
 def with_seed(cell: Cell, campaign: str, seed: int) -> Cell:
     """The same cell with another seed, under its own run id."""
     job = cell.job
-    trace = (job.schedule.name or "none").lower()
+    trace = (job.schedule.name or "none").lower().replace(" ", "-")
     run_id = f"{campaign}/{job.architecture}-{job.mechanism}-{trace}-s{seed}"
     return replace(cell, job=replace(job, seed=seed, run_id=run_id))
 
 
 def _device_name(device: str) -> str:
     if device == "cpu":
-        return "cpu"
+        found = environment()
+        return f"{found['cores']} cores, {found['cpu']}"
     import torch
 
     return torch.cuda.get_device_name()

@@ -7,6 +7,7 @@ Exit codes: 0 done, 1 the harness failed, 2 the request is at fault, 130 interru
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -45,9 +46,9 @@ def _run(options: argparse.Namespace, command: str) -> int:
 
     request = Request(
         architectures=all_architectures(options.architecture),
-        mechanism=options.mechanism,
+        mechanism=options.mechanism.lower(),
         trace=options.trace,
-        profile=options.profile,
+        profile=options.profile.lower(),
         seeds=options.seeds,
         first_seed=options.first_seed,
         world_size=options.world_size,
@@ -60,7 +61,8 @@ def _run(options: argparse.Namespace, command: str) -> int:
     )
     campaign = options.campaign or new_campaign_id()
     plan = plan_of(request, campaign, options.cluster, options.folder, options.command or command)
-    done = Campaign(plan, _emit_json if options.events else _emit_text()).run()
+    emit = _emit_json if options.events else _emit_text()
+    done = Campaign(plan, emit, has_listener=options.events).run()
     return 0 if done else _INTERRUPTED_EXIT_CODE
 
 
@@ -97,14 +99,23 @@ def _detector(name: str) -> Detector:
 
 
 def _emit_json(event: str, fields: dict[str, Any]) -> None:
-    print(json.dumps({"event": event, **fields}), flush=True)
+    _print(json.dumps({"event": event, **fields}))
+
+
+def _print(line: str) -> None:
+    try:
+        print(line, flush=True)
+    except OSError:
+        # Python would try again to write what is left when it exits, and complain.
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - to the end
+        raise
 
 
 def _emit_text() -> Callable[[str, dict[str, Any]], None]:
     def emit(event: str, fields: dict[str, Any]) -> None:
         if event == "run-finished":
             why = f" ({'; '.join(fields['reasons'])})" if fields["reasons"] else ""
-            print(f"run {fields['run']}: {fields['outcome']}{why}  {fields['record']}", flush=True)
+            _print(f"run {fields['run']}: {fields['outcome']}{why}  {fields['record']}")
 
     return emit
 

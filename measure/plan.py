@@ -10,7 +10,7 @@ from measure.architectures.catalogue import ARCHITECTURES
 from measure.campaign import Cell, Plan, with_seed
 from measure.errors import UsageError
 from measure.faults.schedule import Schedule, read_schedule
-from measure.faults.traces import trace_named
+from measure.faults.traces import NO_FAULT, trace_named
 from measure.interfaces.capabilities import MissingMeans
 from measure.job_spec import Detector, JobSpec
 from measure.matrix import classify
@@ -70,14 +70,28 @@ def plan_of(
 def all_architectures(names: Iterable[str]) -> list[str]:
     """The names, with `all` spelt out; none twice."""
     known = [entry.architecture for entry in ARCHITECTURES]
-    spelt = [found for name in names for found in (known if name == "all" else [name])]
+    given = [name.strip().lower() for several in names for name in several.split(",")]
+    spelt = [found for name in given for found in (known if name == "all" else [name])]
     return list(dict.fromkeys(spelt))
 
 
 def _schedule(request: Request, profile: Profile) -> Schedule:
+    if request.lead_s is not None and (
+        request.trace.endswith(".json") or request.trace.lower() == NO_FAULT
+    ):
+        raise UsageError("a lead belongs to a trace such as f1; a schedule states its own (lead_s)")
     if request.trace.endswith(".json"):
-        return read_schedule(Path(request.trace), request.world_size)
-    return trace_named(request.trace, profile, request.world_size, request.lead_s)
+        schedule = read_schedule(Path(request.trace), request.world_size)
+    else:
+        schedule = trace_named(request.trace, profile, request.world_size, request.lead_s)
+    steps = request.steps or profile.steps
+    for number, event in enumerate(schedule.events):
+        if event.step is not None and event.step >= steps:
+            raise UsageError(
+                f"fault {number} is to strike at step {event.step}, and the run has {steps} steps:"
+                f" give --steps {event.step + 1} or more"
+            )
+    return schedule
 
 
 def _cell(request: Request, name: str, profile: Profile, schedule: Schedule) -> Cell:

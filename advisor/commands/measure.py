@@ -11,7 +11,7 @@ import click
 
 from advisor.commands.ingest import harvest_json, harvest_words
 from advisor.commands.options import DURATION, NAMES, database_option, format_option
-from advisor.commands.output import counted, echo, echo_json, echo_table
+from advisor.commands.output import echo, echo_json, echo_table
 from advisor.errors import AdvisorError, UserError
 from advisor.harness import Event, Harness, InterruptedRunsError, harness_command
 from advisor.printable import printable
@@ -103,13 +103,18 @@ def command(
         _echo_summary(measured)
     if measured.refused:
         raise UserError(
-            f"{counted(len(measured.refused), 'record')} not stored, see above; all are in "
+            f"not everything could be stored ({measured.refused[0]}): the records are in "
             f"{measured.folder}, for `advisor ingest`"
+        )
+    if measured.tuples and not any(each.valid for each in measured.tuples):
+        raise AdvisorError(
+            f"no run of campaign {measured.campaign} is valid evidence: the app's Runs page says"
+            " why, or validity_reason in the table runs"
         )
 
 
 def _seconds(value_s: float | None) -> str | None:
-    return None if value_s is None else f"{value_s:.9g}s"
+    return None if value_s is None else f"{value_s:.6f}s"
 
 
 @dataclass(slots=True)
@@ -159,7 +164,7 @@ def measure(url: str, child_command: Sequence[str]) -> Measured:
             for event in child.events():
                 shown.event(event)
                 _take(event, measured, open_database, shown)
-        except AdvisorError:
+        except (AdvisorError, OSError):
             _finish(open_database, measured, is_whole=False)
             raise
         _finish(open_database, measured, is_whole=child.exit_code == 0)
@@ -223,13 +228,13 @@ def _take(
 
 
 def _store(engine: "Engine", record: Path, measured: Measured, shown: "Shown") -> None:
-    from db.errors import InvalidDataError
+    from db.errors import DatabaseError
     from db.ingest import ingest_file
     from db.records import CampaignStatus
 
     try:
         run = ingest_file(engine, record, CampaignStatus.RUNNING)
-    except InvalidDataError as error:
+    except DatabaseError as error:  # a wrong record, or a database that is locked or lost
         measured.refused.append(str(error))
         shown.say(f"not stored: {error}")
         return
@@ -242,18 +247,23 @@ def _finish(open_database: Callable[[], "Engine"], measured: Measured, *, is_who
     if not measured.stored:
         return
     from advisor.campaign_summary import summarise
+    from db.errors import DatabaseError
     from db.harvest import harvest
     from db.ingest import finish_campaign
     from db.records import CampaignStatus
     from db.run_queries import RunFilter, list_runs
     from db.session import reading
 
-    engine = open_database()
-    status = CampaignStatus.COMPLETE if is_whole else CampaignStatus.FAILED
-    finish_campaign(engine, measured.campaign, status)
-    measured.harvested.append(harvest(engine, measured.cluster))
-    with reading(engine) as connection:
-        runs = list_runs(connection, RunFilter(campaign=measured.campaign), limit=100_000)
+    try:
+        engine = open_database()
+        status = CampaignStatus.COMPLETE if is_whole else CampaignStatus.FAILED
+        finish_campaign(engine, measured.campaign, status)
+        measured.harvested.append(harvest(engine, measured.cluster))
+        with reading(engine) as connection:
+            runs = list_runs(connection, RunFilter(campaign=measured.campaign), limit=100_000)
+    except DatabaseError as error:
+        measured.refused.append(str(error))
+        return
     measured.tuples = summarise(runs)
 
 
@@ -267,6 +277,8 @@ def _interrupted_words(measured: Measured) -> str:
 
 
 def _echo_summary(measured: Measured) -> None:
+    if not measured.tuples:
+        return
     echo_table(_HEADER, [_row(each) for each in measured.tuples], numeric=(3, 5, 6, 7, 8, 9))
     stored = f"{len(measured.stored)} of {measured.planned} runs stored"
     echo(f"\n{stored} as campaign {measured.campaign}, records in {measured.folder}")

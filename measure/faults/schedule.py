@@ -5,10 +5,12 @@ A schedule is JSON: {"schema": "failbench-faults", "version": 1, "name": "F1", "
 {"rank": 5, "after_s": 30.0}]}.
 """
 
+import hashlib
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +21,9 @@ SCHEMA = "failbench-faults"
 VERSION = 1
 _LARGEST_FILE_BYTES = 1_000_000
 _Code = TypeVar("_Code", bound=StrEnum)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@-]{0,79}")
+_NAME_WORDS = "letters, digits, spaces and . _ - (1 to 80)"
+_LONGEST_NAME = 60
 _KEYS = {"schema", "version", "name", "spacing_s", "events"}
 _WHEN = ("time_s", "step", "after_s", "phase")
 _EVENT_KEYS = {"rank", "kind", *_WHEN, "lead_s", "params"}
@@ -100,7 +105,19 @@ def read_schedule(path: Path, world_size: int) -> Schedule:
         check(schedule, world_size)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
-    return schedule if schedule.name else Schedule(path.stem, schedule.events, schedule.spacing_s)
+    return replace(schedule, name=_identified(schedule, path))
+
+
+def _identified(schedule: Schedule, path: Path) -> str:
+    """The schedule's name, or its file's, with a digest of what it does: runs under other faults
+    must not be taken for runs of the same trace."""
+    name = schedule.name or path.stem
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST_NAME:
+        raise UsageError(
+            f'{path}: give the schedule a "name" of {_NAME_WORDS}, {_LONGEST_NAME} at most'
+        )
+    what = json.dumps(schedule.to_json()["events"], sort_keys=True)
+    return f"{name}@{hashlib.sha256(what.encode()).hexdigest()[:8]}"
 
 
 def parse(found: object) -> Schedule:
@@ -115,8 +132,8 @@ def parse(found: object) -> Schedule:
             f"unknown key {sorted(unknown)[0]!r}: known are {', '.join(sorted(_KEYS))}"
         )
     name = found.get("name")
-    if name is not None and (not isinstance(name, str) or not name or len(name) > 80):
-        raise UsageError('"name" must be a text of 1 to 80 characters')
+    if name is not None and (not isinstance(name, str) or not _NAME.fullmatch(name)):
+        raise UsageError(f'"name" must be {_NAME_WORDS}')
     events = found.get("events")
     if not isinstance(events, list):
         raise UsageError('"events" must be a list')
@@ -130,6 +147,7 @@ def parse(found: object) -> Schedule:
 def check(schedule: Schedule, world_size: int) -> None:
     """Raises UsageError unless every event can happen in a run of `world_size` ranks."""
     for number, event in enumerate(schedule.events):
+        _check_lead(event, f"event {number}")
         if not 0 <= event.rank < world_size:
             raise UsageError(
                 f"event {number}: there is no rank {event.rank} of {world_size}: "
@@ -175,9 +193,16 @@ def _check_when(number: int, event: FaultEvent, where: str) -> None:
         raise UsageError(f"{where}: give exactly one of {', '.join(_WHEN)}")
     if event.after_s is not None and number == 0:
         raise UsageError(f"{where}: after_s counts from event 0, which needs another time")
+    _check_lead(event, where)
+
+
+def _check_lead(event: FaultEvent, where: str) -> None:
     ahead = event.time_s if event.time_s is not None else event.after_s
     if event.lead_s is not None and ahead is not None and event.lead_s > ahead:
-        raise UsageError(f"{where}: lead_s must be at most {ahead:g}, the time of the fault")
+        raise UsageError(
+            f"{where}: the lead of {event.lead_s:g} s must be at most {ahead:g} s, the time of the"
+            " fault"
+        )
     if event.lead_s is not None and event.phase is not None:
         raise UsageError(f"{where}: a fault before training starts cannot be announced")
 

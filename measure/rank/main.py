@@ -58,11 +58,12 @@ class Place:
 def run_rank(job_json: str, rank: int, folder: str, store_port: int, pipe: Connection) -> None:
     """The whole life of one rank; never returns. Its exit code says how it ended: 0 by order of
     the supervisor, 1 when its training code raised."""
-    job, place = JobSpec.from_json(job_json), Place(Path(folder), store_port)
+    place = Place(Path(folder), store_port)
     _settle(place.output_path(rank))
     log = EventLog(place.log_path(rank), rank)
     code = 0
     try:
+        job = JobSpec.from_json(job_json)
         _Rank(job, rank, place, pipe, log).live()
     except BaseException as error:
         code = exit_codes.RAISED

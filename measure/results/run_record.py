@@ -22,6 +22,7 @@ from measure.results.verdict import (
     reasons_of,
     recoveries_of,
     struck_ranks,
+    went_on,
 )
 from measure.results.windows import aggregate_slowdown, first_loss, mean_loss, series, window
 
@@ -133,7 +134,7 @@ def _figures(
     finished = [_reached(log) for log in survivors if log.steps]
     peaks = [peak for log in run.logs if (peak := _peak(log.rank, run)) is not None]
     slowdown = aggregate_slowdown(before, after)
-    if after is None and faults and before is not None and noticed_s:
+    if after is None and before is not None and noticed_s and not went_on(run):
         slowdown = 1.0
     return {
         "steps_completed": min(finished, default=0),

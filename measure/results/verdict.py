@@ -154,10 +154,9 @@ def struck_ranks(run: Run) -> Mapping[int, float]:
 
 def reasons_of(run: Run, faults: Sequence[Fault]) -> list[str]:
     """Why the run cannot serve as evidence; none when it can."""
-    reasons = [_unfired(run, fault) for fault in faults]
+    reasons = ["interrupted"] if run.seen.ending is Ending.INTERRUPTED else []
     reasons.append(_first_unplanned_end(run))
-    if run.seen.ending is Ending.INTERRUPTED:
-        reasons.append("interrupted")
+    reasons += [_unfired(run, fault) for fault in faults]
     fired = any(fault.fired for fault in faults)
     reasons += run.seen.refused
     if run.seen.ending is Ending.NEVER_STARTED and not fired:
@@ -191,6 +190,10 @@ def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
     by_supervisor = run.job.detector is Detector.SUPERVISOR
     if event.kind is FaultKind.HANG and by_supervisor and not continues:
         all_know = False  # the supervisor hears of deaths only: this detector never fired
+    if not continues and _all_had_stopped(run, said["t"]):
+        # An earlier fault had halted the job: nobody was left to notice this one.
+        outcome = _fault_outcome(run, event, continues)
+        return Fault(ordinal, event, True, said["t"], said["steps"], (), None, False, outcome)
     waited_s = max(0.0, run.ended_s - said["t"])
     return Fault(
         ordinal,
@@ -202,6 +205,17 @@ def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
         detected_s=max(d.after_s for d in detections) if all_know else waited_s,
         censored=not all_know,
         outcome=_fault_outcome(run, event, continues),
+    )
+
+
+def _all_had_stopped(run: Run, instant_s: float) -> bool:
+    """Whether every survivor had stopped before, and did not train again."""
+    survivors = survivors_of(run)
+    return bool(survivors) and all(
+        (stopped := run.logs[view.rank].first("stopped")) is not None
+        and stopped["t"] < instant_s
+        and run.logs[view.rank].first_after("training", stopped["t"]) is None
+        for view in survivors
     )
 
 

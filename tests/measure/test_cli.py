@@ -90,6 +90,8 @@ def test_events_and_records(mark: str, tmp_path: Path) -> None:
         (["--architecture", "a2", "--profile", "huge"], "smoke, cpu, paper"),
         (["--architecture", "a4", "--workload", "resnet50"], "does not train 'resnet50'"),
         (["--architecture", "a2", "--workload", "gpt"], "does not train 'gpt'"),
+        (["--architecture", "a2", "--profile", "smoke", "--steps", "20"], "strike at step 25"),
+        (["--architecture", "a2", "--trace", "none", "--lead", "1s"], "a lead belongs to a trace"),
         (["--architecture", "a2", "--folder", "/proc/nowhere"], "cannot write run records here"),
     ],
 )
@@ -157,6 +159,54 @@ def test_kill_9_of_the_supervisor_takes_every_rank_with_it(mark: str, tmp_path: 
     started.communicate(timeout=DEADLINE_S)
     assert wait_until_gone(mark) == []
     assert list(tmp_path.glob("*/*/record.json")) == []
+
+
+def test_who_stops_listening_ends_the_campaign_in_order(mark: str, tmp_path: Path) -> None:
+    started = training(mark, tmp_path, "--steps", "1000000", "--seeds", "3")
+    assert started.stdout is not None
+    assert started.stderr is not None
+    started.stdout.close()
+    os.kill(started.pid, signal.SIGHUP)
+    assert started.wait(DEADLINE_S) == 130
+    assert started.stderr.read() == ""
+    started.stderr.close()
+    (record,) = tmp_path.glob("*/*/record.json")
+    assert json.loads(record.read_text(encoding="utf-8"))["validity_reasons"] == ["interrupted"]
+
+
+def test_a_parent_that_is_killed_ends_the_campaign(mark: str, tmp_path: Path) -> None:
+    child = command(tmp_path, *small("--architecture", "a5", "--trace", "none", "--steps", "99999"))
+    parent = subprocess.Popen(
+        [sys.executable, "-c", f"import subprocess; subprocess.run({child!r})"],
+        env=environment(mark),
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert parent.stdout is not None
+    for line in parent.stdout:
+        if '"training"' in line:
+            break
+    parent.kill()
+    parent.wait(DEADLINE_S)
+    parent.stdout.close()
+    assert wait_until_gone(mark, 30.0) == []
+
+
+def test_names_are_taken_in_either_case_and_in_lists(mark: str, tmp_path: Path) -> None:
+    options = [
+        "--architecture",
+        "A5,a4",
+        "--mechanism",
+        "FT9",
+        "--trace",
+        "F1",
+        "--profile",
+        "SMOKE",
+    ]
+    done = finished(mark, tmp_path, *options, "--world-size", "4", "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == {"event": "end", "finished": 2}
 
 
 def test_a_killed_rank_that_no_fault_struck_makes_the_run_invalid(

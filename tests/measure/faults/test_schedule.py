@@ -1,6 +1,7 @@
 """Schedules: what is read back, and what is refused, in one line that says what is valid."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,24 @@ def test_a_schedule_comes_back_as_it_was_written() -> None:
 
 def test_a_file_without_a_name_is_named_after_its_file(tmp_path: Path) -> None:
     path = written(tmp_path, [{"rank": 3, "step": 5}])
-    assert read_schedule(path, 8) == Schedule("schedule", (FaultEvent(3, step=5),))
+    found = read_schedule(path, 8)
+    assert found.events == (FaultEvent(3, step=5),)
+    assert re.fullmatch(r"schedule@[0-9a-f]{8}", found.name or "")
+
+
+def test_other_faults_have_another_name(tmp_path: Path) -> None:
+    names = {
+        read_schedule(written(tmp_path, [{"rank": rank, "step": 5}], name="F1"), 8).name
+        for rank in (1, 2)
+    }
+    assert len(names) == 2
+    assert "F1" not in names
+
+
+@pytest.mark.parametrize("name", ["", "../../up", "two/racks", "a\u0000b", "a\nb", "x" * 81, 7])
+def test_a_name_that_is_no_name_is_refused(tmp_path: Path, name: object) -> None:
+    with pytest.raises(UsageError, match='"name" must be letters'):
+        read_schedule(written(tmp_path, [{"rank": 3, "step": 5}], name=name), 8)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +82,7 @@ def test_a_file_without_a_name_is_named_after_its_file(tmp_path: Path) -> None:
         ([{"rank": 1, "phase": "later"}], "known are starting, forming-groups"),
         ([{"rank": 1, "step": 1, "when": 2}], "unknown key 'when'"),
         ([{"rank": 1, "step": 1, "params": {"a": 1}}], "params must be empty"),
-        ([{"rank": 1, "time_s": 1, "lead_s": 2}], "lead_s must be at most 1"),
+        ([{"rank": 1, "time_s": 1, "lead_s": 2}], "must be at most 1 s"),
         ([{"rank": 1, "phase": "starting", "lead_s": 0.1}], "cannot be announced"),
         ([{"rank": 1, "after_s": 1}], "after_s counts from event 0"),
         ([{"rank": 1, "kind": "hang", "step": 1}, {"rank": 2, "after_s": 1}], "after_s needs"),
@@ -133,6 +151,11 @@ def test_cascading_faults_keep_the_profiles_spacing() -> None:
 def test_an_unknown_trace_names_the_known_ones() -> None:
     with pytest.raises(UsageError, match="none, f1, f2, f2-adjacent, f3, or the path"):
         trace_named("f9", PROFILES["cpu"], 8, None)
+
+
+def test_a_lead_is_no_longer_than_the_spacing() -> None:
+    with pytest.raises(UsageError, match=r"event 1: the lead of 40 s must be at most 30 s"):
+        trace_named("f3", PROFILES["paper"], 8, 40.0)
 
 
 def test_a_trace_needs_enough_ranks() -> None:
