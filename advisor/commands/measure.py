@@ -114,7 +114,7 @@ def command(
 
 
 def _seconds(value_s: float | None) -> str | None:
-    return None if value_s is None else f"{value_s:.6f}s"
+    return None if value_s is None else f"{value_s:.6f}".rstrip("0").rstrip(".") + "s"
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
+from advisor.commands.output import counted
 from advisor.harness import Event
 from advisor.printable import printable
 from advisor.units import format_duration
@@ -66,7 +67,9 @@ class PlainProgress:
     def event(self, event: Event) -> None:
         if event["event"] == "plan":
             self._left.runs = int(event["runs"])
-            self.say(f"{event['runs']} runs on {event['cluster']}, records in {event['folder']}")
+            self.say(
+                f"{counted(event['runs'], 'run')} on {event['cluster']}, records in {event['folder']}"
+            )
         elif event["event"] == "run-started":
             self.say(f"run {event['run']} of {event['of']}: {run_words(event)}")
         elif event["event"] == "run-finished":
@@ -103,7 +106,9 @@ class LiveProgress:
     def event(self, event: Event) -> None:
         if event["event"] == "plan":
             self._left.runs = int(event["runs"])
-            self.say(f"{event['runs']} runs on {event['cluster']}, records in {event['folder']}")
+            self.say(
+                f"{counted(event['runs'], 'run')} on {event['cluster']}, records in {event['folder']}"
+            )
         elif event["event"] == "run-started":
             self._run, self._phase = run_words(event), ""
         elif event["event"] == "phase":

@@ -154,7 +154,7 @@ def test_a_record_that_is_refused_does_not_stop_the_others(call: Called, databas
     assert code == 2
     assert "2 of 3 runs stored" in out
     assert "wall_s: " in err
-    assert "advisor: 1 record not stored, see above" in err
+    assert "advisor: not everything could be stored (" in err
     assert ask(database, "SELECT COUNT(*) FROM runs") == [(2,)]
 
 

@@ -74,5 +74,5 @@ def test_a_folder_named_db_in_the_directory_does_no_harm(installed: Path, tmp_pa
 
 def test_advice_does_not_bring_torch(installed: Path, tmp_path: Path) -> None:
     listed = called([str(installed.parent / "python"), "-m", "pip", "list"], tmp_path).lower()
-    for heavy in ("torch", "streamlit", "pandas", "scipy"):
+    for heavy in ("torch", "streamlit", "pandas"):
         assert f"\n{heavy} " not in listed

@@ -151,3 +151,21 @@ def test_another_seed_has_other_losses(tmp_path: Path) -> None:
     one, other = run(planned(tmp_path, request("a5", seeds=2)))
     assert one["found"]["series"]["loss"] != other["found"]["series"]["loss"]
     assert one["found"]["run_id"] != other["found"]["run_id"]
+
+
+def test_nobody_is_left_to_notice_a_fault_after_the_halt(tmp_path: Path) -> None:
+    cascade = Schedule("c", (FaultEvent(2, step=8), FaultEvent(3, after_s=0.3)), 0.3)
+    asked = request("a2", detector=Detector.GROUP_TIMEOUT, group_timeout_s=3.0)
+    first, second = record(tmp_path, asked, cascade)["faults"]
+    assert (first["fired"], second["fired"]) == (True, True)
+    assert first["detected_s"] > 0.0
+    # What rank 0 and 1 noticed came before the second fault, or after their timeout.
+    assert all(detection["after_s"] > 0.0 for detection in second["detections"])
+
+
+def test_a_fault_at_the_last_step_leaves_nothing_to_measure_after_it(tmp_path: Path) -> None:
+    last = Schedule("last", (FaultEvent(2, step=19),))
+    found = record(tmp_path, request("a1-async"), last)
+    assert found["outcome"] == "graceful"
+    if found["after"] is None:
+        assert found["aggregate_slowdown_fraction"] is None
