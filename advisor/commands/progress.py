@@ -137,3 +137,8 @@ def finished_words(event: Event) -> str:
     reasons = "; ".join(map(str, event.get("reasons") or ()))
     validity = f"{event['validity']}: {reasons}" if reasons else str(event["validity"])
     return f"{event['outcome']} ({validity}), {format_duration(float(event['wall_s']))}"
+
+
+def _plan_words(event: Event) -> str:
+    runs = counted(event["runs"], "run")
+    return f"{runs} on {event['cluster']}, records in {event['folder']}"
