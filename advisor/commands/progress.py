@@ -67,9 +67,7 @@ class PlainProgress:
     def event(self, event: Event) -> None:
         if event["event"] == "plan":
             self._left.runs = int(event["runs"])
-            self.say(
-                f"{counted(event['runs'], 'run')} on {event['cluster']}, records in {event['folder']}"
-            )
+            self.say(_plan_words(event))
         elif event["event"] == "run-started":
             self.say(f"run {event['run']} of {event['of']}: {run_words(event)}")
         elif event["event"] == "run-finished":
@@ -106,9 +104,7 @@ class LiveProgress:
     def event(self, event: Event) -> None:
         if event["event"] == "plan":
             self._left.runs = int(event["runs"])
-            self.say(
-                f"{counted(event['runs'], 'run')} on {event['cluster']}, records in {event['folder']}"
-            )
+            self.say(_plan_words(event))
         elif event["event"] == "run-started":
             self._run, self._phase = run_words(event), ""
         elif event["event"] == "phase":
