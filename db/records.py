@@ -90,6 +90,10 @@ class CampaignStatus(StrEnum):
     COMPLETE = "complete"
 
 
+MEASURED_SOURCE = "measured/"
+"""How the id of a source begins that is a campaign of this program, and no publication."""
+
+
 class RunValidity(StrEnum):
     """Whether a run may be used as evidence; `invalid` says why."""
 

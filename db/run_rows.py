@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from db.records import (
+    MEASURED_SOURCE,
     CampaignStatus,
     DispersionKind,
     MissingReason,
@@ -20,7 +21,7 @@ HALTING = frozenset({RunOutcome.HALTED, RunOutcome.HANG})
 
 def source_id(cluster: str) -> str:
     """The source of everything that is measured on a cluster by this program."""
-    return f"measured/{cluster}"
+    return f"{MEASURED_SOURCE}{cluster}"
 
 
 def software_stack(record: Record) -> str:

@@ -9,6 +9,7 @@ from advisor.reports.words import listed
 from advisor.units import format_bytes, format_duration, format_number, format_percent
 from db.pooling import Mean
 from db.records import (
+    MEASURED_SOURCE,
     Cadence,
     DispersionKind,
     EvidencedValue,
@@ -170,8 +171,10 @@ def shared_conditions(exposures: Sequence[Exposure]) -> list[str]:
 
 
 def is_measured(exposure: Exposure) -> bool:
-    """Whether it is from runs of this program, and not from a publication."""
-    return exposure.detector is not None
+    """Whether it is from runs of this program, and not from a publication: also where the runs
+    themselves are in another database, and only what was pooled came here."""
+    source = exposure.detection.source_id if exposure.detection else None
+    return exposure.detector is not None or (source or "").startswith(MEASURED_SOURCE)
 
 
 def _conditions(exposure: Exposure) -> Iterator[str]:
@@ -180,6 +183,9 @@ def _conditions(exposure: Exposure) -> Iterator[str]:
         yield f"{exposure.world_size} ranks"
     if exposure.detector is not None:
         yield exposure.detector
+    elif is_measured(exposure) and exposure.throughput is not None:
+        yield exposure.throughput.conditions.rpartition("; ")[2]
+        return
     if exposure.group_timeout_s is not None:
         yield f"timeout {format_duration(exposure.group_timeout_s)}"
 
@@ -189,6 +195,8 @@ def _detections(exposure: Exposure, first: Mean | None) -> tuple[str, str]:
     words = value_words(exposure.detection)
     if not is_measured(exposure):
         return words, _absent(MissingReason.NOT_PUBLISHED)
+    if exposure.detector is None:
+        return f"{ABSENT} (its runs are not here)", words
     return mean_words(first), words
 
 

@@ -82,6 +82,20 @@ def test_measured_runs_and_what_they_learn(
     assert halts == {"a2": True, "a6": False}
 
 
+def test_pooled_points_without_their_runs_are_still_measured(
+    measured: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], shipped_database: Path
+) -> None:
+    bundle, other = str(tmp_path / "bundle.json"), tmp_path / "other.db"
+    other.write_bytes(shipped_database.read_bytes())
+    exported = ["db", "export", "--cluster", run_records.CLUSTER, "--db", measured, "-o", bundle]
+    assert run(exported) == 0
+    assert run(["db", "load", bundle, "--db", str(other)]) == 0
+    text = asked(capsys, "--db", str(other), "--cluster", run_records.CLUSTER)
+    assert "(its runs are not here)" in text
+    assert "10.25" in text  # until the last rank knew
+    assert "detector group-timeout" in text or "detector supervisor" in text
+
+
 def test_a_cluster_that_is_not_there(
     shipped_database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
