@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup demo test check static fast format formatted lint types imports benchmark soak exposure screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak exposure screenshots data clean
 
 help:
 	@echo "make demo       set up, create a database with the paper's cluster, recommend"
@@ -27,6 +27,14 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 2; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint constraints.txt --editable '.[app,dev]'
+	@touch $@
+
+# Tests and measuring need torch, which is large; advice, the app and reports do not.
+measuring: $(VENV)/.measuring
+
+$(VENV)/.measuring: $(VENV)/.ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check \
 	  --constraint constraints.txt --editable '.[app,dev,measure]'
 	@touch $@
 
@@ -36,14 +44,14 @@ demo: setup
 	  --architecture a2 --state-size 204.7MB --step-time 112.3ms --duration 30d --mtbf 4h \
 	  --detection 30s
 
-test: setup
+test: measuring
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup -m "not benchmark and not soak"
 
 check: static fast
 
 static: formatted lint types imports
 
-fast: setup
+fast: measuring
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup -m "not benchmark and not soak and not integration"
 
 format: setup
@@ -55,16 +63,16 @@ formatted: setup
 lint: setup
 	$(BIN)/ruff check $(CODE)
 
-types: setup
+types: measuring
 	$(BIN)/mypy
 
 imports: setup
 	$(BIN)/lint-imports
 
-benchmark: setup
+benchmark: measuring
 	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks
 
-soak: setup
+soak: measuring
 	$(BIN)/python -m pytest -m soak -s tests/soak
 
 # The paper's Tables V and VI and its Fig. 2 on this machine, about 15 minutes on two idle cores.
@@ -72,7 +80,7 @@ CLUSTER ?= 2-cores-8-ranks
 MEASURE := $(BIN)/advisor measure --profile cpu --device cpu --db $(DEMO)/exposure.db \
   --folder $(DEMO)/runs --cluster $(CLUSTER)
 
-exposure: setup
+exposure: measuring
 	@mkdir -p $(DEMO)
 	$(MEASURE) --architecture all --trace f1 --seeds 3 --detector group-timeout --pg-timeout 10s
 	$(MEASURE) --architecture a2 --trace f1 --seeds 3 --detector group-timeout --pg-timeout 5s
