@@ -58,7 +58,9 @@ def headline(tab: Tab, words: str) -> None:
 def test_open_a_run_by_its_link(tab: Tab, address: str) -> None:
     tab.goto(f"{address}/runs?run={HALTED}")
     headline(tab, "A2 with no mechanism, F1: rank 3 was killed at step 20")
-    expect(tab.get_by_test_id("stPlotlyChart").locator(".main-svg").first).to_be_visible()
+    expect(tab.get_by_test_id("stPlotlyChart").locator(".main-svg").first).to_be_visible(
+        timeout=30_000
+    )
     tab.get_by_text("Link to this page").click()
     link = tab.get_by_test_id("stCode").last.inner_text().strip()
     other = tab.context.new_page()
