@@ -50,7 +50,7 @@ class Inbox:
         self._orders: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         self._put_back: dict[str, Any] | None = None
         self._lost: deque[int] = deque()
-        self.told_of_loss = False
+        self._generation, self._lost_in = 0, -1
         threading.Thread(target=self._listen, name="control", daemon=True).start()
 
     def next_order(self) -> dict[str, Any]:
@@ -64,10 +64,16 @@ class Inbox:
         """The order is for somebody else's turn: `next_order` gives it again."""
         self._put_back = order
 
-    def new_generation(self) -> None:
-        """Forgets the losses of the generation that is over."""
-        self.told_of_loss = False
-        self._lost.clear()
+    @property
+    def told_of_loss(self) -> bool:
+        """Whether a peer of the present generation was reported lost."""
+        return self._lost_in >= self._generation
+
+    def new_generation(self, generation: int) -> None:
+        """Forgets the losses of earlier generations; one of this may have been heard already."""
+        self._generation = generation
+        if not self.told_of_loss:
+            self._lost.clear()
 
     def lost(self) -> list[int]:
         """The ranks reported lost since the last call."""
@@ -87,7 +93,7 @@ class Inbox:
         if message["said"] == "arm":
             self._on_arm(message["ordinal"], message["at"])
         elif message["said"] == "lost":
-            self.told_of_loss = True
+            self._lost_in = message["generation"]
             self._lost.append(message["rank"])
             self._on_lost(message["rank"])
         else:

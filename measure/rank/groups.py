@@ -133,6 +133,9 @@ class ProcessGroups:
         gc.collect()  # DDP and its group hold each other
         if dist.is_initialized():
             dist.destroy_process_group()
+        # torch names a group by how many it has begun, and counts one whose formation broke off:
+        # survivors of that would look for each other under another name than a fresh process.
+        dist.distributed_c10d._world.group_count = 0
         gc.collect()
 
     @contextmanager

@@ -176,12 +176,14 @@ class _Rank:
 
     def _context(self, order: dict[str, Any]) -> RankContext:
         job, rank = self.job, order["rank"]
-        self.inbox.new_generation()
+        self.inbox.new_generation(order["generation"])
         torch.manual_seed(job.seed)
         at = StorePlace("127.0.0.1", self.place.store_port, order["generation"])
         self.groups = ProcessGroups(
             at, rank, order["world_size"], job.backend, job.group_timeout_s, job.round_limit_s
         )
+        if order["generation"] and self.inbox.told_of_loss:
+            raise RuntimeError("a peer was lost before the groups were formed")
         return RankContext(
             rank=rank,
             world_size=order["world_size"],

@@ -137,9 +137,9 @@ def went_on(run: Run) -> bool:
 
 
 def survivors_of(run: Run) -> list[RankView]:
-    """The ranks that no fault struck."""
+    """The ranks that no fault struck, and that were not given up for a recovery."""
     struck = struck_ranks(run)
-    return [view for view in run.seen.members if view.rank not in struck]
+    return [v for v in run.seen.members if v.rank not in struck and not v.given_up]
 
 
 def struck_ranks(run: Run) -> Mapping[int, float]:

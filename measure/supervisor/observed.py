@@ -38,6 +38,8 @@ class RankView:
     finished_at: float | None = None
     exit_code: int | None = None
     killed_by_supervisor: bool = False
+    given_up: bool = False
+    """It could not be set free for a recovery, and was ended so that another takes its place."""
     silent_since: float | None = None
     """When its heartbeat stopped, for a rank that lived."""
 

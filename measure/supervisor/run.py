@@ -107,6 +107,7 @@ class Supervisor:
         self._seen = Observed(time.monotonic(), job.world_size)
         self._open: dict[Any, RankView] = {}
         self._started: list[RankProcess] = []
+        self._slots = job.world_size + job.spares + _MOST_REPLACEMENTS
         self._generation = -1
         self._training = False
         self._lost_at: float | None = None
@@ -114,9 +115,8 @@ class Supervisor:
 
     def run(self, starter: RankStarter) -> Observed:
         """The run; returns what was seen of it."""
-        slots = self._job.world_size + self._job.spares + _MOST_REPLACEMENTS
-        create(self._folder / "heartbeats", slots)
-        self._beats = HeartbeatReader(self._folder / "heartbeats", slots)
+        create(self._folder / "heartbeats", self._slots)
+        self._beats = HeartbeatReader(self._folder / "heartbeats", self._slots)
         self._on_phase("starting")
         try:
             with hosted_store() as port:
@@ -183,7 +183,7 @@ class Supervisor:
             self._on_phase("detecting")
         self._arm_what_follows(view)
         if self._job.detector is Detector.SUPERVISOR:
-            self._tell_all("lost", rank=view.plays)
+            self._tell_all("lost", rank=view.plays, generation=self._generation)
 
     def _arm_what_follows(self, view: RankView) -> None:
         events = self._job.schedule.events
@@ -211,6 +211,8 @@ class Supervisor:
                 return
         elif self._can_recover(living):
             self._recover(living)
+        elif self._is_stuck():
+            self._give_up_on([view for view in living if not self._waits(view)])
         self._seen.ending = self._ending(time.monotonic())
 
     def _living(self) -> list[RankView]:
@@ -259,17 +261,48 @@ class Supervisor:
 
     def _can_recover(self, living: list[RankView]) -> bool:
         """Somebody is lost, the mechanism recovers, and every survivor waits for orders."""
-        if self._lost_at is None or not self._traits.recovers or self._traits.continues:
+        if not self._is_recovering():
             return False
-        waiting = [
-            v for v in living if v.stopped_at is not None or (v.built and not self._training)
-        ]
         never_formed = self._generation < 0 and all(view.ready for view in living)
-        recovered = len(self._seen.recoveries)
+        return never_formed or all(self._waits(view) for view in living)
+
+    def _is_recovering(self) -> bool:
+        """Somebody is lost, and training is to be brought back."""
+        recovers = self._traits.recovers and not self._traits.continues
         return (
-            bool(living)
-            and (len(waiting) == len(living) or never_formed)
-            and recovered < _MOST_REPLACEMENTS
+            self._lost_at is not None
+            and recovers
+            and len(self._seen.recoveries) < _MOST_REPLACEMENTS
+        )
+
+    def _waits(self, view: RankView) -> bool:
+        """Whether a rank waits for orders: it noticed a loss, or is ready to train."""
+        return view.stopped_at is not None or (view.built and not self._training)
+
+    def _is_stuck(self) -> bool:
+        """Whether a survivor of a formation has had its time to come free. In gloo it may wait,
+        without a socket that could be shut, for a dead peer to connect."""
+        lost_at = self._lost_at
+        formed = self._generation > 0 and not self._training
+        return (
+            lost_at is not None
+            and formed
+            and self._is_recovering()
+            and time.monotonic() > lost_at + self._limits.after_loss_s
+        )
+
+    def _give_up_on(self, stuck: list[RankView]) -> None:
+        """Ends who cannot be set free; a new process is to take the place of each."""
+        for view in stuck:
+            if not view.given_up and len(self._seen.ranks) < self._slots:
+                view.given_up = True
+                next(s for s in self._started if s.rank == view.rank).process.kill()
+                self._launch_slot(self._new_slot())
+
+    def _replacement_is_coming(self) -> bool:
+        """Whether a process that was started to replace another is not up yet."""
+        return self._is_recovering() and any(
+            not view.member and not view.ready and view.died_at is None for view in self._seen.ranks
         )
 
     def _recover(self, living: list[RankView]) -> None:
@@ -290,7 +323,7 @@ class Supervisor:
         seen, living = self._seen, self._living()
         if self._interrupted():
             return Ending.INTERRUPTED
-        if not any(view.active for view in living):
+        if not any(view.active for view in living) and not self._replacement_is_coming():
             stopped = any(view.finished_at is None for view in living) or not living
             return Ending.ALL_STOPPED if stopped else Ending.ALL_FINISHED
         if seen.training_at is None:
@@ -324,10 +357,12 @@ class Supervisor:
             view.silent_since = beats[view.rank].beat_at if silent else None
         quiet = now - moved
         active = [view for view in living if view.active]
-        if len(active) < len(living) and all(view.silent_since for view in active):
+        if active and len(active) < len(living) and all(view.silent_since for view in active):
             return Ending.HUNG  # the others are done with it, and it will not speak again
         if self._lost_at is not None and not self._traits.continues:
-            return Ending.DEADLINE if quiet > self._limits.after_loss_s else None
+            # Who is stuck in a formation is given up first.
+            limit_s = self._limits.after_loss_s if self._training else self._limits.quiet_s
+            return Ending.DEADLINE if quiet > limit_s else None
         if quiet > self._limits.quiet_s:
             return Ending.HUNG
         return None
@@ -346,7 +381,7 @@ class Supervisor:
         for started in self._started:
             view = self._seen.ranks[started.rank]
             view.exit_code = started.process.exitcode
-            view.killed_by_supervisor = started.rank in killed
+            view.killed_by_supervisor = view.given_up or started.rank in killed
             started.process.close()
 
     @staticmethod

@@ -167,5 +167,5 @@ def test_a_fault_at_the_last_step_leaves_nothing_to_measure_after_it(tmp_path: P
     last = Schedule("last", (FaultEvent(2, step=19),))
     found = record(tmp_path, request("a1-async"), last)
     assert found["outcome"] == "graceful"
-    if found["after"] is None:
-        assert found["aggregate_slowdown_fraction"] is None
+    # A rank may still have made a step after it; that training went on is no slowdown of 100 %.
+    assert found["aggregate_slowdown_fraction"] != 1.0
