@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any
 
 from measure.architectures import registry as architectures
-from measure.errors import HarnessError, UsageError
-from measure.interfaces.capabilities import Capability
+from measure.errors import HarnessError, ShapeError, UsageError
+from measure.interfaces.capabilities import ArchitectureEntry, Capability
 from measure.job_spec import JobSpec
 from measure.mechanisms import registry as mechanisms
 from measure.profiles import Profile
@@ -23,8 +23,11 @@ from measure.results.environment import environment, host_memory_bytes, storage_
 from measure.results.rank_log import Clock, sorted_out
 from measure.results.run_record import Surroundings, run_record, utc, write_record
 from measure.results.verdict import Run
+from measure.supervisor.detect import limits_of
+from measure.supervisor.elect import Traits
 from measure.supervisor.ranks import RankStarter
-from measure.supervisor.run import Supervisor, Traits, limits_of
+from measure.supervisor.run import Supervisor
+from measure.workloads import catalogue as workloads
 
 _LEAST_FREE_BYTES = 64_000_000
 
@@ -63,7 +66,8 @@ class Cell:
             "round_limit_s": job.round_limit_s,
             "spacing_s": job.schedule.spacing_s,
             "interval_steps": job.interval_steps,
-            "replicas": None,
+            "replicas": job.replicas,
+            "way": job.way.value if job.way else None,
             "lead_s": job.lead_s,
             "device": job.device,
             "backend": job.backend,
@@ -198,10 +202,7 @@ class Campaign:
             folder,
             on_phase=lambda phase: self._emit("phase", {"run": number, "phase": phase}),
             interrupted=self._is_over,
-            traits=Traits(
-                continues=Capability.CONTINUES_AFTER_LOSS in entry.capabilities,
-                recovers=mechanisms.load(job.mechanism).recovers,
-            ),
+            traits=_traits(job, entry),
         )
         # Both clocks at one instant: logs of other hosts are set against it.
         wall_ahead = time.time() - time.monotonic()
@@ -241,6 +242,25 @@ class Campaign:
             },
             environment=found,
         )
+
+
+def _traits(job: JobSpec, entry: ArchitectureEntry) -> Traits:
+    workload = workloads.build(job.workload, job.profile, job.seed)
+
+    def fits(world_size: int) -> bool:
+        try:
+            architectures.load(entry).check_shape(world_size, workload)
+        except ShapeError:
+            return False
+        return True
+
+    return Traits(
+        continues=job.goes_on_alone(entry),
+        way=job.way,
+        shrinks=Capability.REPLICATED_STATE in entry.capabilities,
+        grows=mechanisms.entry_named(job.mechanism).grows,
+        fits=fits,
+    )
 
 
 class _signals_noted:  # noqa: N801 - reads as a statement

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from measure.errors import MeasureError, MissingLibraryError, UsageError
+from measure.interfaces.capabilities import Way
 from measure.job_spec import Detector
 from measure.units import duration_s
 
@@ -42,12 +43,18 @@ def _run(options: argparse.Namespace, command: str) -> int:
             " pip install 'failbench-advisor[measure]'"
         ) from error
     from measure.campaign import Campaign, new_campaign_id
-    from measure.plan import Request, all_architectures, plan_of
+    from measure.plan import (
+        Request,
+        all_architectures,
+        all_mechanisms,
+        all_traces,
+        plan_of,
+    )
 
     request = Request(
         architectures=all_architectures(options.architecture),
-        mechanism=options.mechanism.lower(),
-        trace=options.trace,
+        mechanisms=all_mechanisms(options.mechanism or ["ft9"]),
+        traces=all_traces(options.trace or ["f1"]),
         profile=options.profile.lower(),
         seeds=options.seeds,
         first_seed=options.first_seed,
@@ -57,7 +64,10 @@ def _run(options: argparse.Namespace, command: str) -> int:
         workload=options.workload,
         device=options.device,
         steps=options.steps,
-        lead_s=duration_s(options.lead) if options.lead else None,
+        lead_s=_lead_s(options.lead),
+        interval_steps=options.interval,
+        replicas=options.replicas,
+        way=_way(options.way) if options.way else None,
     )
     campaign = options.campaign or new_campaign_id()
     plan = plan_of(request, campaign, options.cluster, options.folder, options.command or command)
@@ -71,8 +81,10 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="run")
     run = commands.add_parser("run", help="run cells, write their records")
     run.add_argument("--architecture", action="append", required=True, help="a name, or all")
-    run.add_argument("--mechanism", default="ft9")
-    run.add_argument("--trace", default="f1", help="none, f1, f2, f2-adjacent, f3 or FILE.json")
+    run.add_argument("--mechanism", action="append", help="ft1 to ft9, ft4+ft2+ft1, or all")
+    run.add_argument(
+        "--trace", action="append", help="none, f1, f2, f2-adjacent, f3, FILE.json or all"
+    )
     run.add_argument("--profile", default="cpu", help="smoke, cpu or paper")
     run.add_argument("--seeds", type=int, default=1, help="how many")
     run.add_argument("--first-seed", type=int, default=0)
@@ -82,7 +94,10 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--workload", help="default: the architecture's own")
     run.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
     run.add_argument("--steps", type=int)
-    run.add_argument("--lead", help="warn so long ahead of each fault, e.g. 2s")
+    run.add_argument("--lead", help="warn so long ahead of each fault, e.g. 2s; none: not at all")
+    run.add_argument("--interval", type=int, help="steps between two saves")
+    run.add_argument("--replicas", type=int, help="peers that hold each rank's state")
+    run.add_argument("--way", help="how to recover: spare, smaller or restart")
     run.add_argument("--cluster", help="default: this host's name and the device")
     run.add_argument("--campaign", help=argparse.SUPPRESS)
     run.add_argument("--command", help=argparse.SUPPRESS)
@@ -96,6 +111,19 @@ def _detector(name: str) -> Detector:
     if name not in known:
         raise UsageError(f"unknown detector {name!r}: known are {', '.join(known)}")
     return Detector(name)
+
+
+def _lead_s(text: str | None) -> float | None:
+    if text is None:
+        return None
+    return 0.0 if text.lower() == "none" else duration_s(text)
+
+
+def _way(name: str) -> Way:
+    known = [way.value for way in Way]
+    if name not in known:
+        raise UsageError(f"unknown way {name!r}: known are {', '.join(known)}")
+    return Way(name)
 
 
 def _emit_json(event: str, fields: dict[str, Any]) -> None:

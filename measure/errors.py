@@ -4,6 +4,7 @@ MeasureError
 ├── UsageError        the request cannot be run as stated; nothing has started (exit code 2)
 │   ├── ShapeError    the world size does not fit the architecture
 │   └── MissingLibraryError   a library that this request needs is not installed
+├── InfeasibleError   a pair or a cell cannot work here at all; that is its result
 └── HarnessError         the harness itself could not run (full disk, no port, no process)
 """
 
@@ -22,6 +23,11 @@ class ShapeError(UsageError):
 
 class MissingLibraryError(UsageError):
     """A library that this request needs is not installed; the message says how to get it."""
+
+
+class InfeasibleError(MeasureError):
+    """The cell cannot work here at all (too little memory, no group of all ranks): its result,
+    not an accident. The message says what it would need."""
 
 
 class HarnessError(MeasureError):

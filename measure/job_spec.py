@@ -2,11 +2,15 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
 from measure.faults.schedule import Schedule, parse
+from measure.interfaces.capabilities import ArchitectureEntry, Capability, Way
+
+_SHORTEST_BLOCK_STEPS = 10
 
 
 class Detector(StrEnum):
@@ -44,6 +48,33 @@ class JobSpec:
     """Steps between two saves; None where the mechanism saves at none."""
     spares: int = 0
     """Warm processes that wait to take a dead rank's place."""
+    way: Way | None = None
+    """How training is brought back after a loss; None: the loss is the run's end, or the
+    architecture goes on by itself."""
+    replicas: int = 0
+    """How many peers hold each rank's state."""
+    alternates: bool = False
+    """Blocks of steps with and without the mechanism alternate, so that its overhead is seen
+    against a baseline of the same run."""
+
+    def run_key(self) -> str:
+        """What the names of this run's shared memory begin with: twelve hexadecimal digits."""
+        return hashlib.sha256(self.run_id.encode()).hexdigest()[:12]
+
+    def goes_on_alone(self, entry: ArchitectureEntry) -> bool:
+        """Whether the architecture goes on by itself after a loss, and nobody brings it back."""
+        return self.way is None and Capability.CONTINUES_AFTER_LOSS in entry.capabilities
+
+    def alternation(self) -> Callable[[int], bool] | None:
+        """Whether the mechanism rests in a step, for a job that alternates; None otherwise.
+
+        A block is an interval, or ten steps, that begins with the step after which the mechanism
+        saves: what it does in the background is then over before its next block of rest.
+        """
+        if not self.alternates or self.schedule.events:
+            return None
+        block = max(self.interval_steps or 1, _SHORTEST_BLOCK_STEPS)
+        return lambda step: (step + 1) // block % 2 == 0
 
     def to_json(self) -> str:
         """The job as JSON text, which `from_json` reads."""
@@ -59,4 +90,5 @@ class JobSpec:
         found: dict[str, Any] = json.loads(text)
         found["schedule"] = parse(found["schedule"])
         found["detector"] = Detector(found["detector"])
+        found["way"] = Way(found["way"]) if found["way"] else None
         return JobSpec(**found)

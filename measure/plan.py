@@ -10,11 +10,19 @@ from measure.architectures.catalogue import ARCHITECTURES
 from measure.campaign import Cell, Plan, with_seed
 from measure.errors import UsageError
 from measure.faults.schedule import Schedule, read_schedule
-from measure.faults.traces import NO_FAULT, trace_named
-from measure.interfaces.capabilities import MissingMeans
+from measure.faults.traces import NO_FAULT, PAPER_TRACES, trace_named
+from measure.interfaces.capabilities import (
+    ArchitectureEntry,
+    Cadence,
+    Capability,
+    MechanismEntry,
+    MissingMeans,
+    Way,
+)
 from measure.job_spec import Detector, JobSpec
 from measure.matrix import classify
 from measure.mechanisms import registry as mechanisms
+from measure.mechanisms.catalogue import MECHANISMS
 from measure.profiles import Profile, profile_named
 from measure.workloads import catalogue as workloads
 
@@ -26,8 +34,8 @@ class Request:
     """What was asked; None leaves it to the profile or to the architecture."""
 
     architectures: Sequence[str]
-    mechanism: str
-    trace: str
+    mechanisms: Sequence[str]
+    traces: Sequence[str]
     profile: str
     seeds: int
     first_seed: int
@@ -38,6 +46,11 @@ class Request:
     device: str
     steps: int | None
     lead_s: float | None
+    """None: as long as the profile says where a mechanism needs a warning, no warning otherwise;
+    0: none."""
+    interval_steps: int | None = None
+    replicas: int | None = None
+    way: Way | None = None
 
 
 def cells_of(request: Request, campaign: str) -> list[Cell]:
@@ -46,14 +59,26 @@ def cells_of(request: Request, campaign: str) -> list[Cell]:
     _in_range("number of seeds", request.seeds, 1, 10_000)
     _in_range("first seed", request.first_seed, 0, 2**31)
     profile = profile_named(request.profile)
-    if request.steps is not None:
-        _in_range("number of steps", request.steps, 1, 10**7)
-    schedule = _schedule(request, profile)
-    chosen = [_cell(request, name, profile, schedule) for name in request.architectures]
+    for what, count, most in (
+        ("number of steps", request.steps, 10**7),
+        ("interval", request.interval_steps, 10**7),
+        ("number of replicas", request.replicas, request.world_size - 1),
+    ):
+        if count is not None:
+            _in_range(what, count, 1, most)
+    asked = [
+        cell
+        for name in request.architectures
+        for mechanism in request.mechanisms
+        for trace in request.traces
+        if (cell := _cell(request, name, mechanism, trace, profile)) is not None
+    ]
+    if not asked:
+        raise UsageError(_why_nothing(request))
     return [
         with_seed(cell, campaign, request.first_seed + number)
         for number in range(request.seeds)
-        for cell in chosen
+        for cell in asked
     ]
 
 
@@ -75,15 +100,30 @@ def all_architectures(names: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(spelt))
 
 
-def _schedule(request: Request, profile: Profile) -> Schedule:
-    if request.lead_s is not None and (
-        request.trace.endswith(".json") or request.trace.lower() == NO_FAULT
-    ):
+def all_mechanisms(names: Iterable[str]) -> list[str]:
+    """The names, with `all` spelt out; none twice."""
+    known = [entry.mechanism for entry in MECHANISMS]
+    given = [name.strip().lower() for several in names for name in several.split(",")]
+    spelt = [found for name in given for found in (known if name == "all" else [name])]
+    return list(dict.fromkeys(spelt))
+
+
+def all_traces(names: Iterable[str]) -> list[str]:
+    """The names and files, with `all` spelt out (F1 to F3); none twice."""
+    given = [name.strip() for several in names for name in several.split(",")]
+    spelt = [n for name in given for n in (PAPER_TRACES if name.lower() == "all" else [name])]
+    return list(dict.fromkeys(spelt))
+
+
+def _schedule(request: Request, trace: str, profile: Profile, warned: bool) -> Schedule:
+    named = not trace.endswith(".json") and trace.lower() != NO_FAULT
+    if request.lead_s is not None and not named:
         raise UsageError("a lead belongs to a trace such as f1; a schedule states its own (lead_s)")
-    if request.trace.endswith(".json"):
-        schedule = read_schedule(Path(request.trace), request.world_size)
+    if trace.endswith(".json"):
+        schedule = read_schedule(Path(trace), request.world_size)
     else:
-        schedule = trace_named(request.trace, profile, request.world_size, request.lead_s)
+        lead_s = profile.lead_s if request.lead_s is None and warned else request.lead_s
+        schedule = trace_named(trace, profile, request.world_size, lead_s or None)
     steps = request.steps or profile.steps
     for number, event in enumerate(schedule.events):
         if event.step is not None and event.step >= steps:
@@ -94,13 +134,19 @@ def _schedule(request: Request, profile: Profile) -> Schedule:
     return schedule
 
 
-def _cell(request: Request, name: str, profile: Profile, schedule: Schedule) -> Cell:
+def _cell(
+    request: Request, name: str, mechanism_name: str, trace: str, profile: Profile
+) -> Cell | None:
+    """The cell; None for a degenerate pair, which is another mechanism's under its own name.
+
+    An infeasible one is tried like any other: what it says is its result.
+    """
     entry = architectures.entry_named(name)
-    mechanism = mechanisms.entry_named(request.mechanism)
-    pair = classify(entry, mechanism)
-    if pair.status == MissingMeans.INFEASIBLE.value:
-        raise UsageError(f"{name} with {request.mechanism} is infeasible: {pair.reason}")
-    plugin = mechanisms.load(request.mechanism)
+    mechanism = mechanisms.entry_named(mechanism_name)
+    if classify(entry, mechanism).status == MissingMeans.DEGENERATE.value:
+        return None
+    schedule = _schedule(request, trace, profile, mechanism.wants_warning)
+    way = _way(request, entry, mechanism)
     workload_name = request.workload or entry.default_workload
     if workload_name not in entry.workloads:
         raise UsageError(
@@ -113,7 +159,7 @@ def _cell(request: Request, name: str, profile: Profile, schedule: Schedule) -> 
         JobSpec(
             run_id="",
             architecture=name,
-            mechanism=request.mechanism,
+            mechanism=mechanism.mechanism,
             workload=workload_name,
             profile=profile.name,
             schedule=schedule,
@@ -126,13 +172,46 @@ def _cell(request: Request, name: str, profile: Profile, schedule: Schedule) -> 
             detector=request.detector,
             device=device,
             backend=backend,
-            lead_s=request.lead_s,
-            interval_steps=profile.interval_steps if plugin.recovers else None,
-            spares=len(schedule.events) if plugin.recovers else 0,
+            lead_s=schedule.events[0].lead_s if schedule.events else None,
+            interval_steps=_interval_steps(request, mechanism, profile),
+            spares=len(schedule.events) if way is Way.SPARE else 0,
+            way=way,
+            replicas=(request.replicas or mechanism.replicas) if mechanism.replicas else 0,
+            alternates=not schedule.events and mechanism.works_while_training,
         ),
         profile,
         workload.batch_per_rank,
     )
+
+
+def _way(request: Request, entry: ArchitectureEntry, mechanism: MechanismEntry) -> Way | None:
+    """How training is brought back: as asked; otherwise an architecture that goes on by itself is
+    left to it, and the others take the mechanism's usual way."""
+    if request.way is None:
+        alone = Capability.CONTINUES_AFTER_LOSS in entry.capabilities
+        return None if alone or not mechanism.ways else mechanism.ways[0]
+    if request.way not in mechanism.ways:
+        known = ", ".join(way.value for way in mechanism.ways) or "none: it does not recover"
+        raise UsageError(
+            f"{mechanism.mechanism} does not recover by way of {request.way.value!r}: its ways are"
+            f" {known}"
+        )
+    return request.way
+
+
+def _interval_steps(request: Request, mechanism: MechanismEntry, profile: Profile) -> int | None:
+    if mechanism.saves_at_intervals:
+        return request.interval_steps or profile.interval_steps
+    return 1 if mechanism.cadence is Cadence.EVERY_STEP else None
+
+
+def _why_nothing(request: Request) -> str:
+    pairs = [
+        classify(architectures.entry_named(name), mechanisms.entry_named(mechanism))
+        for name in request.architectures
+        for mechanism in request.mechanisms
+    ]
+    return f"nothing is left to run: {pairs[0].reason}" if pairs else "nothing was asked for"
 
 
 def device_and_backend(asked: str, world_size: int) -> tuple[str, str]:

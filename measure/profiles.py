@@ -23,6 +23,8 @@ class Profile:
     group_timeout_s: float
     interval_steps: int
     """Steps between two saves (the paper's 100)."""
+    lead_s: float
+    """How long ahead faults are announced where a mechanism needs it (the paper's 2 s)."""
     start_limit_s: float
     """How long ranks may take to build their part and form their groups."""
     step_limit_s: float
@@ -32,9 +34,9 @@ class Profile:
 PROFILES = {
     p.name: p
     for p in (
-        Profile("smoke", 60, 3, 25, 0.15, 2.0, 2.0, 10, 30.0, 8.0),
-        Profile("cpu", 300, 10, 100, 3.0, 5.0, 10.0, 30, 60.0, 20.0),
-        Profile("paper", 1500, 50, 300, 30.0, 5.0, 600.0, 100, 300.0, 120.0),
+        Profile("smoke", 60, 3, 25, 0.15, 2.0, 2.0, 10, 0.15, 30.0, 8.0),
+        Profile("cpu", 160, 10, 50, 1.2, 5.0, 10.0, 20, 1.0, 60.0, 20.0),
+        Profile("paper", 1500, 50, 300, 30.0, 5.0, 600.0, 100, 2.0, 300.0, 120.0),
     )
 }
 

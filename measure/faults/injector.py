@@ -1,11 +1,11 @@
-"""Carries out one rank's faults: the victim strikes itself, after saying so in its log."""
+"""Carries out the faults of one place: the victim strikes itself, after saying so in its log."""
 
 import os
 import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 
 from measure.faults.schedule import FaultEvent, FaultKind, Schedule, StartPhase
 from measure.rank.event_log import EventLog
@@ -16,19 +16,32 @@ class InjectedError(Exception):
 
 
 class Injector:
-    """The schedule as one rank sees it: its own faults, and the warnings of all."""
+    """The schedule as one process sees it: the faults of its place, and the warnings of all.
 
-    def __init__(self, schedule: Schedule, rank: int, log: EventLog) -> None:
-        self._schedule, self._rank, self._log = schedule, rank, log
-        self._own = [(n, e) for n, e in enumerate(schedule.events) if e.rank == rank]
+    A place is a rank of the full group; a process that took over a dead one's place, or was
+    started in its stead, meets only the faults that are still to come there.
+    """
+
+    def __init__(self, schedule: Schedule, place: int, log: EventLog) -> None:
+        self._schedule, self._place, self._log = schedule, place, log
+        self._pending = set(range(len(schedule.events)))
+        self._set_at: dict[int, float] = {}
         self._steps_done = 0
         self._to_raise: int | None = None
         self._warnings: deque[FaultEvent] = deque()
 
+    def take(self, place: int, pending: Iterable[int], armed: Mapping[int, float]) -> None:
+        """This process trains as `place` from now on; `pending` faults are still to come, those
+        `armed` at a known instant."""
+        self._place, self._pending = place, set(pending)
+        for ordinal, instant in armed.items():
+            if ordinal in self._pending:
+                self.arm(ordinal, instant)
+
     def at_phase(self, phase: StartPhase) -> None:
         """Strikes if a fault is planned for this part of the start."""
-        for ordinal, event in self._own:
-            if event.phase is phase:
+        for ordinal, event in enumerate(self._schedule.events):
+            if event.phase is phase and self._is_mine(ordinal, event):
                 self._strike(ordinal, event)
 
     def training_started(self, began: float) -> None:
@@ -47,7 +60,8 @@ class Injector:
                 self._due(ordinal, event)
 
     def arm(self, ordinal: int, instant: float) -> None:
-        """Event 0 has struck, so that the time of event `ordinal` is known. From any thread."""
+        """Event 0 has struck, so that the time of event `ordinal` is known. From any thread; a
+        second time says nothing new."""
         self._set(instant, ordinal, self._schedule.events[ordinal])
 
     def warnings(self) -> list[FaultEvent]:
@@ -57,22 +71,32 @@ class Injector:
             found.append(self._warnings.popleft())
         return found
 
+    def _is_mine(self, ordinal: int, event: FaultEvent) -> bool:
+        return event.rank == self._place and ordinal in self._pending
+
     def _due(self, ordinal: int, event: FaultEvent) -> None:
         """Its step has come: the fault, or the warning of it."""
         if event.lead_s is not None:
-            self._set(time.monotonic() + event.lead_s, ordinal, event)
-        elif event.rank == self._rank:
+            if ordinal in self._pending:
+                self._set(time.monotonic() + event.lead_s, ordinal, event)
+        elif self._is_mine(ordinal, event):
             self._strike(ordinal, event)
 
     def _set(self, instant: float, ordinal: int, event: FaultEvent) -> None:
+        if ordinal in self._set_at:
+            return
+        self._set_at[ordinal] = instant
         if event.lead_s is not None:
             _at(instant - event.lead_s, self._warn, ordinal, event)
-        if event.rank == self._rank:
-            _at(instant, self._strike, ordinal, event)
+        _at(instant, self._strike_if_mine, ordinal, event)
 
     def _warn(self, ordinal: int, event: FaultEvent) -> None:
         self._log.write("warning", ordinal=ordinal, rank=event.rank, lead_s=event.lead_s)
         self._warnings.append(event)
+
+    def _strike_if_mine(self, ordinal: int, event: FaultEvent) -> None:
+        if self._is_mine(ordinal, event):  # the place may be another's by now
+            self._strike(ordinal, event)
 
     def _strike(self, ordinal: int, event: FaultEvent) -> None:
         self._log.write("fault", ordinal=ordinal, kind=event.kind, steps=self._steps_done)

@@ -20,6 +20,7 @@ _OFFSETS: dict[str, tuple[tuple[int, int], ...]] = {
     "F3": ((0, 0), (2, 1), (4, 2)),
 }
 TRACES = tuple(_OFFSETS)
+PAPER_TRACES = ["F1", "F2", "F3"]
 
 
 def trace_named(name: str, profile: Profile, world_size: int, lead_s: float | None) -> Schedule:

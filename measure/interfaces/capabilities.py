@@ -52,6 +52,26 @@ class ArchitectureEntry:
         return self.workloads[0]
 
 
+class Way(StrEnum):
+    """How training is brought back after a loss."""
+
+    SPARE = "spare"
+    """In place: survivors keep their processes, warm spares take the free places."""
+    SMALLER = "smaller"
+    """In place: survivors go on as a smaller group."""
+    RESTART = "restart"
+    """All processes are ended, and as many new ones started."""
+
+
+class Cadence(StrEnum):
+    """When a mechanism works while nothing has failed."""
+
+    NEVER = "never"
+    PERIODIC = "periodic"
+    EVERY_STEP = "every_step"
+    ON_WARNING = "on_warning"
+
+
 @dataclass(frozen=True, slots=True)
 class MechanismEntry:
     """One line of the mechanism catalogue."""
@@ -59,4 +79,29 @@ class MechanismEntry:
     mechanism: str
     requires: tuple[Requirement, ...]
     plugin: str = ""
-    """`module:Class` of what runs it; empty where this version only classifies the pair."""
+    """`module:Class` of what runs it."""
+    ways: tuple[Way, ...] = ()
+    """How it can bring training back, the usual way first; none: a loss is the run's end."""
+    cadence: Cadence = Cadence.NEVER
+    replicas: int = 0
+    """How many peers hold each rank's state, unless somebody asks for another number."""
+    grows: bool = False
+    """A group that became smaller is formed at its full size again when a rank comes back."""
+    parts: tuple["MechanismEntry", ...] = ()
+    """Of a composed mechanism: what it is made of, the preferred first."""
+
+    @property
+    def saves_at_intervals(self) -> bool:
+        """Whether an interval says anything of it."""
+        return any(part.cadence is Cadence.PERIODIC for part in self.parts or (self,))
+
+    @property
+    def works_while_training(self) -> bool:
+        """Whether it costs anything while nothing fails or is announced."""
+        busy = (Cadence.PERIODIC, Cadence.EVERY_STEP)
+        return any(part.cadence in busy for part in self.parts or (self,))
+
+    @property
+    def wants_warning(self) -> bool:
+        """Whether it needs faults to be announced."""
+        return any(part.cadence is Cadence.ON_WARNING for part in self.parts or (self,))

@@ -1,6 +1,6 @@
 """What keeps a training alive: the interface of every fault-tolerance mechanism."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -9,6 +9,7 @@ import torch.distributed as dist
 
 from measure.faults.schedule import FaultEvent
 from measure.interfaces.architecture import Architecture
+from measure.interfaces.tier import Tier
 from measure.state.contract import RunFacts
 
 
@@ -21,17 +22,26 @@ class Log(Protocol):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a mechanism is given beside the architecture."""
+    """What a mechanism is given beside the architecture, anew in each generation."""
 
     folder: Path
     """The run's own folder; what is written there outlives the processes."""
+    run_key: str
+    """Twelve hexadecimal digits that no other run on this host has: for names in shared memory.
+    Whatever is made there begins with `failbench-<run_key>-`; the supervisor removes the rest."""
     store: dist.Store
-    """A store of this generation of the group."""
+    """A store of this generation of the group, for the training thread."""
+    new_store: Callable[[], dist.Store]
+    """The same store over a connection of its own, for another thread: a connection serves one
+    call after the other, and a wait would keep the training thread waiting."""
     generation: int
     """How often the group was formed again; 0 at first."""
     timeout_s: float
     """How long a peer may be silent while all ranks agree on something."""
     interval_steps: int
+    """Steps between two saves."""
+    replicas: int
+    """How many peers hold each rank's state; 0 where the mechanism has none."""
     one_writer: bool
     """Every rank holds the same model, so that one can save for all."""
     goes_on_alone: bool
@@ -43,42 +53,30 @@ class Surroundings:
     log: Log
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """Where a rank stands after a recovery: the next step, and what proves its state.
-
-    `proof` has what must be equal on all ranks (step, data position, parameters where they are
-    replicated); ranks whose proofs differ must not train together.
-    """
-
-    step: int
-    proof: Mapping[str, str]
-    source: str
-    """What it was restored from, in words; empty when it starts from nothing."""
-
-
 class Mechanism:
-    """Hooks named after moments, all called from the training thread of every rank.
+    """Hooks named after moments, all called from the training thread of every rank. One object a
+    process: `attach` and `detach` frame each generation of the group.
 
-    Each does nothing unless a mechanism has work at that moment: FT9 has none at all.
+    Each does nothing unless a mechanism has work at that moment: FT9 has none at all. What a
+    mechanism writes down of its saves are the events `saved` (step, s: foreground seconds, bytes,
+    path: what they went over), `save-skipped` and `save-failed` (step, why; s where it took time).
     """
-
-    recovers = False
-    """Whether it brings training back after a loss; otherwise the loss is the run's end."""
 
     def attach(self, architecture: Architecture, surroundings: Surroundings) -> None:
-        """After the groups are formed, before the first step; may allocate buffers."""
+        """After the groups are formed, before the first step; may allocate buffers, and form
+        groups if all ranks do. InfeasibleError where it cannot work here at all."""
 
     def after_step(self, step: int) -> None:
         """Step `step` (from 0) is complete on this rank; may communicate, if all ranks do."""
 
     def on_warning(self, event: FaultEvent) -> None:
-        """A fault was announced; called at the next step boundary, on every rank."""
+        """A fault was announced; called before the next step, on every rank, though not before
+        the same one."""
 
-    def restore(self) -> Restored:
-        """After a loss, on every rank of the new group, replacements included: brings the newest
-        state back that all ranks can prove."""
-        return Restored(0, {}, "")
+    def tiers(self) -> Sequence[Tier]:
+        """Where a recovery may find a state, the one to prefer first."""
+        return ()
 
     def detach(self) -> None:
-        """The run is over on this rank; frees what `attach` allocated."""
+        """The generation is over on this rank: no more calls until the next `attach`. The
+        architecture is still there; its groups are of no use any more, and peers may be dead."""

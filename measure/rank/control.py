@@ -1,8 +1,8 @@
 """The line between a rank and its supervisor: one JSON object a message, over a pipe.
 
-The rank says: ready, built, dropped, stopped, finished. The supervisor says: form (as which rank,
-in which generation), train, end, which are orders and wait for their turn; arm and lost, which are
-heard at once.
+The rank says: ready, built, infeasible, dropped, stopped, finished. The supervisor says: form (as
+which rank, in which generation), train, end, which are orders and wait for their turn; arm, lost
+and regroup, which are heard at once.
 """
 
 import json
@@ -35,14 +35,15 @@ class Inbox:
     """What the supervisor told this rank, received by a thread of its own.
 
     `on_lost` is called from that thread, at once: it has to free a training thread that is
-    blocked. `on_arm` hears when a fault that follows another is due: (ordinal, instant).
+    blocked; its argument is the rank that was lost, None where the group is only to be left.
+    `on_arm` hears when a fault that follows another is due: (ordinal, instant).
     `on_gone` is called when the supervisor is no more.
     """
 
     def __init__(
         self,
         pipe: Connection,
-        on_lost: Callable[[int], None],
+        on_lost: Callable[[int | None], None],
         on_arm: Callable[[int, float], None],
         on_gone: Callable[[], None],
     ) -> None:
@@ -96,5 +97,8 @@ class Inbox:
             self._lost_in = message["generation"]
             self._lost.append(message["rank"])
             self._on_lost(message["rank"])
+        elif message["said"] == "regroup":  # nobody is lost: the group is to be formed anew
+            self._lost_in = message["generation"]
+            self._on_lost(None)
         else:
             self._orders.put(message)

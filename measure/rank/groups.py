@@ -77,22 +77,26 @@ class ProcessGroups:
         round_limit_s: float,
     ) -> None:
         self._before = way_out.open_sockets()
-        self.store: dist.Store = dist.PrefixStore(
-            f"generation-{place.generation}",
-            dist.TCPStore(
-                place.host,
-                place.port,
-                is_master=False,
-                wait_for_workers=False,
-                timeout=timedelta(seconds=group_timeout_s),
-            ),
-        )
+        self._place, self._timeout = place, timedelta(seconds=group_timeout_s)
+        self.store = self.new_store()
         self._rank, self._world_size = rank, world_size
         self._backend = backend
-        self._timeout = timedelta(seconds=group_timeout_s)
         self._round_limit = timedelta(seconds=round_limit_s)
         self.formation_s = 0.0
         """Time spent in forming groups so far, seconds."""
+
+    def new_store(self) -> dist.Store:
+        """This generation's store, over a connection of its own."""
+        return dist.PrefixStore(
+            f"generation-{self._place.generation}",
+            dist.TCPStore(
+                self._place.host,
+                self._place.port,
+                is_master=False,
+                wait_for_workers=False,
+                timeout=self._timeout,
+            ),
+        )
 
     def world(self) -> dist.ProcessGroup:
         """The default group of all ranks; at most once."""

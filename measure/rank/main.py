@@ -15,13 +15,15 @@ from typing import Any
 import torch
 
 from measure.architectures import registry as architectures
+from measure.errors import InfeasibleError
 from measure.faults.injector import InjectedError, Injector
 from measure.faults.schedule import StartPhase
+from measure.interfaces.architecture import Architecture
 from measure.interfaces.capabilities import ArchitectureEntry, Capability
-from measure.interfaces.mechanism import Restored, Surroundings
+from measure.interfaces.mechanism import Mechanism, Surroundings
 from measure.job_spec import JobSpec
 from measure.mechanisms import registry as mechanisms
-from measure.rank import exit_codes
+from measure.rank import exit_codes, restoring
 from measure.rank.context import RankContext
 from measure.rank.control import Inbox, say
 from measure.rank.event_log import EventLog
@@ -30,6 +32,7 @@ from measure.rank.heartbeat import Heartbeat
 from measure.rank.training_loop import TrainingLoop
 from measure.state.contract import RunFacts
 from measure.workloads import catalogue as workloads
+from measure.workloads.seeding import seed_generators
 
 _LONGEST_TRACEBACK = 4000
 
@@ -77,8 +80,9 @@ def run_rank(job_json: str, rank: int, folder: str, store_port: int, pipe: Conne
 class _Rank:
     """A process that takes part in one generation of the training after the other.
 
-    `slot` is which process it is; as which rank it trains, the supervisor's order says: a spare
-    takes the rank of a dead process.
+    `slot` is which process it is. As which rank it trains, the supervisor's order says, and whose
+    `place` it takes: a spare that of a dead process, a survivor keeps its own, though its rank in
+    a smaller group may be another.
     """
 
     def __init__(
@@ -89,8 +93,10 @@ class _Rank:
         self.injector = Injector(job.schedule, slot, log)
         self.groups: ProcessGroups | None = None
         self.loop: TrainingLoop | None = None
+        self.mechanism: Mechanism = mechanisms.load(job.mechanism)
+        self.attached = False
         self.entry = architectures.entry_named(job.architecture)
-        self.continues = Capability.CONTINUES_AFTER_LOSS in self.entry.capabilities
+        self.continues = job.goes_on_alone(self.entry)
         self.inbox = Inbox(
             pipe, self._told_of_loss, self.injector.arm, lambda: os._exit(exit_codes.ORPHANED)
         )
@@ -108,6 +114,9 @@ class _Rank:
                 self._serve(order)
             except InjectedError:
                 raise
+            except InfeasibleError as error:
+                self.log.write("infeasible", why=str(error))
+                say(self.pipe, "infeasible", why=str(error))
             except Exception as error:
                 self._stopped(error)
 
@@ -130,43 +139,69 @@ class _Rank:
 
     def _join(self, order: dict[str, Any]) -> int:
         """Becomes a rank of a generation; returns the step that it is to train next."""
+        generation = order["generation"]
+        armed = {int(ordinal): at for ordinal, at in order["armed"].items()}
+        self.injector.take(order["place"], order["pending"], armed)
         context = self._context(order)
         architecture = architectures.load(self.entry)(context, self.workload)
         architecture.build()
+        seed_generators(self.job.seed, context.rank)
         groups_s = self.groups.formation_s if self.groups else 0.0
-        self.log.write("formed", generation=order["generation"], groups_s=groups_s)
-        mechanism = mechanisms.load(self.job.mechanism)()
-        mechanism.attach(architecture, self._surroundings(order))
-        self.log.write("attached", generation=order["generation"])
-        restored = mechanism.restore() if order["generation"] else Restored(0, {}, "")
-        self.log.write(
-            "restored", generation=order["generation"], step=restored.step, source=restored.source
-        )
-        optimizer = architecture.state().optimizer
-        self.log.write(
-            "built", groups_s=groups_s, optimizer=type(optimizer).__name__ if optimizer else ""
-        )
+        self.log.write("formed", generation=generation, groups_s=groups_s)
+        surroundings = self._surroundings(order)
         self.loop = TrainingLoop(
             architecture,
-            mechanism,
+            self.mechanism,
             self.injector,
             self.log,
             self.heartbeat,
             self.inbox.lost,
             self._dropped,
+            self.job.alternation(),
         )
-        say(self.pipe, "built", step=restored.step, proof=dict(restored.proof))
-        return restored.step
+        self.attached = True
+        self.mechanism.attach(architecture, surroundings)
+        self.log.write("attached", generation=generation)
+        step, source, proof = self._restored(architecture, surroundings)
+        self.log.write("restored", generation=generation, step=step, source=source)
+        optimizer = architecture.state().optimizer
+        self.log.write(
+            "built", groups_s=groups_s, optimizer=type(optimizer).__name__ if optimizer else ""
+        )
+        batch = architecture.state().loader.global_batch
+        say(self.pipe, "built", step=step, proof=proof, source=source, global_batch=batch)
+        return step
+
+    def _restored(
+        self, architecture: Architecture, at: Surroundings
+    ) -> tuple[int, str, dict[str, str]]:
+        """(the step to train next, of which tier it was restored, what proves it): the newest
+        state that all can prove; step 0 at first, and where there is none."""
+        if not at.generation:
+            return 0, "", {}
+        context = architecture.context
+        group = restoring.Group(at.store, context.rank, context.world_size, at.timeout_s)
+        found = restoring.newest(self.mechanism.tiers(), group, self.log)
+        if found is not None:
+            restoring.restored(architecture, found)
+        step = found.state.step if found else 0
+        promised = found.digest if found else ""
+        proof = restoring.proof(architecture, step, at.facts, at.one_writer, promised)
+        return step, found.tier if found else "", proof
 
     def _surroundings(self, order: dict[str, Any]) -> Surroundings:
         job = self.job
         assert self.groups is not None
+        groups = self.groups
         return Surroundings(
             folder=self.place.folder,
-            store=self.groups.store,
+            run_key=job.run_key(),
+            store=groups.store,
+            new_store=groups.new_store,
             generation=order["generation"],
             timeout_s=job.group_timeout_s,
             interval_steps=job.interval_steps or job.steps + 1,
+            replicas=job.replicas,
             one_writer=_one_writer(self.entry),
             goes_on_alone=self.continues,
             somebody_lost=lambda: self.inbox.told_of_loss,
@@ -199,11 +234,14 @@ class _Rank:
         if self.groups is None:
             return
         self.groups.leave()
+        if self.attached:
+            self.attached = False
+            self.mechanism.detach()
         self.loop = None
         self.groups.close()
         self.log.write("left")
 
-    def _told_of_loss(self, rank: int) -> None:
+    def _told_of_loss(self, rank: int | None) -> None:
         self.log.write("told", rank=rank)
         if self.groups is not None and not self.continues:
             self.groups.leave()

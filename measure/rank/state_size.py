@@ -16,6 +16,18 @@ def state_bytes(state: TrainingState) -> int:
     return sum(storages.values())
 
 
+def expected_state_bytes(state: TrainingState) -> int:
+    """As `state_bytes` will be after the first step, in which optimizers make their tensors: two
+    for each parameter where the optimizer is an Adam, one where it has momentum."""
+    here = state_bytes(state)
+    if state.optimizer is None or state.optimizer.state:
+        return here
+    each = {"betas": 2, "momentum": 1}
+    parameters = sum(p.numel() * p.element_size() for p in state.model.parameters())
+    copies = max((n for key, n in each.items() if state.optimizer.defaults.get(key)), default=0)
+    return here + copies * parameters
+
+
 def _tensors(state: TrainingState) -> Iterator[Tensor]:
     yield from state.model.parameters()
     yield from state.model.buffers()

@@ -15,7 +15,8 @@ from measure.rank.state_size import state_bytes
 @dataclass
 class TrainingLoop:
     """One rank's loop. `lost` gives the peers that the supervisor reported; `on_dropped` hears
-    of the peers that the architecture dropped by itself: (rank, how it noticed)."""
+    of the peers that the architecture dropped by itself: (rank, how it noticed). `rests` says in
+    which steps the mechanism is not called, where a baseline is measured beside it."""
 
     architecture: Architecture
     mechanism: Mechanism
@@ -24,6 +25,7 @@ class TrainingLoop:
     heartbeat: Heartbeat
     lost: Callable[[], list[int]]
     on_dropped: Callable[[int, str], None]
+    rests: Callable[[int], bool] | None = None
     _dropped: set[int] = field(default_factory=set)
 
     def run(self, first: int, steps: int) -> None:
@@ -39,7 +41,8 @@ class TrainingLoop:
         self._pass_on()
         begin = time.monotonic()
         result = self.architecture.step()
-        self.mechanism.after_step(step)
+        if self.rests is None or not self.rests(step):
+            self.mechanism.after_step(step)
         self.log.step(step, begin, result.loss, result.samples)
         self.heartbeat.step_done(step + 1)
         self._report_dropped()

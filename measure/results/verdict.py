@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from measure.faults.schedule import FaultEvent, FaultKind
-from measure.interfaces.capabilities import ArchitectureEntry
+from measure.interfaces.capabilities import ArchitectureEntry, Way
 from measure.job_spec import Detector, JobSpec
 from measure.rank.exit_codes import RAISED
 from measure.results.phases import PhasedRecovery, phased
@@ -92,6 +92,8 @@ def faults_of(run: Run) -> list[Fault]:
 
 def outcome_of(run: Run, faults: Sequence[Fault], reasons: Sequence[str]) -> str:
     """The run's outcome in one word."""
+    if run.seen.ending is Ending.INFEASIBLE:
+        return "infeasible"
     if reasons:
         return "invalid"
     if not faults:
@@ -108,8 +110,8 @@ def _how_it_went_on(run: Run) -> str:
     """By itself, from a state that was saved, or from the beginning."""
     if not run.seen.recoveries:
         return "graceful"
-    steps = [recovery.step for recovery in run.seen.recoveries]
-    return "restarted-from-zero" if 0 in steps else "recovered"
+    anew = any(not recovery.source for recovery in run.seen.recoveries)
+    return "restarted-from-zero" if anew else "recovered"
 
 
 def recoveries_of(run: Run, faults: Sequence[Fault]) -> list[tuple[Fault, PhasedRecovery]]:
@@ -143,17 +145,28 @@ def survivors_of(run: Run) -> list[RankView]:
 
 
 def struck_ranks(run: Run) -> Mapping[int, float]:
-    """The ranks that a fault struck, with the time at which it fired."""
+    """The processes that a fault struck, with the time at which it fired."""
     found = {}
-    for ordinal, event in enumerate(run.job.schedule.events):
-        said = run.logs[event.rank].first("fault", ordinal=ordinal)
+    for ordinal in range(len(run.job.schedule.events)):
+        slot, said = _strike(run, ordinal)
         if said is not None:
-            found[event.rank] = said["t"]
+            found[slot] = said["t"]
     return found
+
+
+def _strike(run: Run, ordinal: int) -> tuple[int, dict[str, Any] | None]:
+    """(The process that a fault struck or was planned for, what that process wrote of it)."""
+    for log in run.logs:
+        said = log.first("fault", ordinal=ordinal)
+        if said is not None:
+            return log.rank, said
+    return run.job.schedule.events[ordinal].rank, None
 
 
 def reasons_of(run: Run, faults: Sequence[Fault]) -> list[str]:
     """Why the run cannot serve as evidence; none when it can."""
+    if run.seen.ending is Ending.INFEASIBLE:
+        return []
     reasons = ["interrupted"] if run.seen.ending is Ending.INTERRUPTED else []
     reasons.append(_first_unplanned_end(run))
     reasons += [_unfired(run, fault) for fault in faults]
@@ -171,6 +184,9 @@ def reasons_of(run: Run, faults: Sequence[Fault]) -> list[str]:
 def notes_of(run: Run, faults: Sequence[Fault]) -> list[str]:
     """What a reader of the record should know."""
     notes = [note for log in run.logs for note in log.notes]
+    notes += sorted({view.infeasible for view in run.seen.ranks if view.infeasible})
+    if run.seen.ending is Ending.NO_PROGRESS:
+        notes.append(f"stopped: {run.seen.ending.value}")
     return notes + [
         f"fault {fault.ordinal} was due after the job had halted"
         for fault in faults
@@ -179,13 +195,13 @@ def notes_of(run: Run, faults: Sequence[Fault]) -> list[str]:
 
 
 def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
-    said = run.logs[event.rank].first("fault", ordinal=ordinal)
+    slot, said = _strike(run, ordinal)
     if said is None:
         return Fault(ordinal, event, False, _due_s(run, event), None, (), None, False, "not_fired")
     detections = tuple(_detections(run, event, said["t"]))
     continues = not run.seen.recoveries and went_on(run)
     knowing = {d.rank for d in detections}
-    had_to_know = {v.rank for v in survivors_of(run) if v.rank < run.job.world_size}
+    had_to_know = {v.rank for v in survivors_of(run) if _was_there(run, v.rank, said["t"])}
     all_know = bool(detections) and (continues or had_to_know <= knowing)
     by_supervisor = run.job.detector is Detector.SUPERVISOR
     if event.kind is FaultKind.HANG and by_supervisor and not continues:
@@ -198,7 +214,7 @@ def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
     return Fault(
         ordinal,
         event,
-        fired=_really_fired(run, ordinal, event),
+        fired=_really_fired(run, slot, event),
         at_s=said["t"],
         steps=said["steps"],
         detections=detections,
@@ -231,12 +247,13 @@ def _detections(run: Run, event: FaultEvent, at_s: float) -> list[Detection]:
     found = []
     struck = struck_ranks(run)
     for log in run.logs:
-        if log.rank in struck:
+        if log.rank in struck or not _was_there(run, log.rank, at_s):
             continue
         noticed = (
             log.first("dropped", rank=event.rank)
             or log.first_after("stopped", at_s)
             or (log.first("told", rank=event.rank) if run.seen.training_at is None else None)
+            or _ended_for_it(run, log.rank, at_s)
         )
         if noticed is not None:
             after_s = max(0.0, noticed["t"] - at_s)
@@ -244,13 +261,29 @@ def _detections(run: Run, event: FaultEvent, at_s: float) -> list[Detection]:
     return found
 
 
-def _really_fired(run: Run, ordinal: int, event: FaultEvent) -> bool:
+def _was_there(run: Run, slot: int, at_s: float) -> bool:
+    """Whether a process took part in the training at that time: who was taken in later had
+    nothing to notice. (Before training, all the first ones do.)"""
+    joined = run.logs[slot].first("training")
+    return slot < run.job.world_size or (joined is not None and joined["t"] <= at_s)
+
+
+def _ended_for_it(run: Run, slot: int, at_s: float) -> dict[str, Any] | None:
+    """Where all processes are started anew, the supervisor is the one who notices, for all."""
+    if not run.seen.ranks[slot].given_up or run.job.way is not Way.RESTART:
+        return None
+    seen_s = [run.since_began(recovery.lost_at) for recovery in run.seen.recoveries]
+    after = [instant_s for instant_s in seen_s if instant_s >= at_s]
+    return {"t": min(after), "how": "supervisor"} if after else None
+
+
+def _really_fired(run: Run, slot: int, event: FaultEvent) -> bool:
     """The victim said so, and its end agrees."""
-    view = run.seen.ranks[event.rank]
+    view = run.seen.ranks[slot]
     if event.kind is FaultKind.CRASH:
         return view.exit_code == _SIGKILL and not view.killed_by_supervisor
     if event.kind is FaultKind.EXCEPTION:
-        raised = run.logs[event.rank].first("raised", injected=True)
+        raised = run.logs[slot].first("raised", injected=True)
         return raised is not None and view.exit_code == RAISED
     return view.killed_by_supervisor
 
@@ -270,7 +303,8 @@ def _was_over(run: Run, fault: Fault) -> bool:
 
 
 def _due_s(run: Run, event: FaultEvent) -> float:
-    first_s = struck_ranks(run).get(run.job.schedule.events[0].rank)
+    _, first = _strike(run, 0)
+    first_s: float | None = first["t"] if first else None
     if event.after_s is not None and first_s is not None:
         return first_s + event.after_s
     if event.time_s is not None and run.seen.training_at is not None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from measure.rank.event_log import boot_id
 from measure.state.errors import NoSpaceError
+from measure.state.processes import started
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _TEMPORARY = ".tmp"
@@ -148,19 +149,19 @@ def sweep(folder: Path) -> list[Path]:
 
 def _writer() -> str:
     """Who writes: `<host>.<boot and process namespace>.<pid>.<when it started>`."""
-    return f"{_host()}.{_epoch()}.{os.getpid()}.{_started(os.getpid())}"
+    return f"{_host()}.{_epoch()}.{os.getpid()}.{started(os.getpid())}"
 
 
 def _is_dead(name: str) -> bool:
     fields = name.removesuffix(_TEMPORARY).rsplit(".", 5)
     if len(fields) != 6 or not fields[3].isdigit():
         return False
-    _, host, epoch, pid, started, _ = fields
+    _, host, epoch, pid, since, _ = fields
     if host != _host():
         return False
     if epoch != _epoch():
         return True  # this host, before it was started again
-    return _started(int(pid)) != started  # the number may be another process's by now
+    return started(int(pid)) != since  # the number may be another process's by now
 
 
 def _host() -> str:
@@ -170,13 +171,3 @@ def _host() -> str:
 def _epoch() -> str:
     namespace = Path("/proc/self/ns/pid").stat().st_ino
     return f"{boot_id()[:8]}-{namespace:x}"
-
-
-def _started(pid: int) -> str:
-    """When the process started, in the kernel's ticks; empty if there is none alive."""
-    try:
-        said = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return ""
-    fields = said.rpartition(b")")[2].split()
-    return "" if fields[0] in (b"Z", b"X") else fields[19].decode()

@@ -1,26 +1,50 @@
-"""Who takes part in the next generation: survivors keep their ranks, spares take the free ones."""
+"""Who takes part in the next generation: survivors keep their places, others take the free ones."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from measure.job_spec import JobSpec
+from measure.interfaces.capabilities import Way
 from measure.supervisor.observed import RankView
 
 
 @dataclass(frozen=True, slots=True)
-class Election:
-    """Replacements, each with the rank that it is to play; and the way this recovery takes."""
+class Traits:
+    """What the pair can do: set by its plug-ins and the job, not by their names."""
 
-    replacements: tuple[tuple[RankView, int], ...]
+    continues: bool
+    """The architecture goes on by itself after a loss, and is left to it."""
+    way: Way | None
+    """How training is brought back after a loss; None: it is not."""
+    shrinks: bool = False
+    """Survivors alone have the whole state."""
+    grows: bool = False
+    """Processes are started for the lost ones, and taken in when they are up."""
+    fits: Callable[[int], bool] = lambda _: True
+    """Whether the architecture can be formed by so many ranks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Election:
+    """Who joins, each with the place that it takes; and the way this recovery takes."""
+
+    joining: tuple[tuple[RankView, int], ...]
     way: str
 
 
 def elect(
-    everybody: Sequence[RankView], living: Sequence[RankView], job: JobSpec
+    everybody: Sequence[RankView], living: Sequence[RankView], world_size: int, traits: Traits
 ) -> Election | None:
-    """The next generation; None when there are too few spares for the ranks that are free."""
-    free = sorted(set(range(job.world_size)) - {view.plays for view in living})
-    spares = [v for v in everybody if not v.member and v.ready and v.died_at is None]
-    if len(spares) < len(free):
+    """The next generation; None while there are too few who could take part. Pure."""
+    free = sorted(set(range(world_size)) - {view.plays for view in living})
+    ready = [v for v in everybody if not v.member and v.ready and v.died_at is None]
+    joining = tuple(zip(ready, free, strict=False))
+    if traits.way is Way.SMALLER and traits.shrinks:
+        size = len(living) + len(joining)
+        way = "grown" if size == world_size else "smaller"
+        return Election(joining, way) if living and traits.fits(size) else None
+    if traits.way is None or len(joining) < len(free):
         return None
-    return Election(tuple(zip(spares, free, strict=False)), "spare")
+    return Election(joining, _NAMES[traits.way])
+
+
+_NAMES = {Way.SPARE: "spare", Way.SMALLER: "started", Way.RESTART: "restart"}

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 
 class Ending(StrEnum):
@@ -13,6 +14,8 @@ class Ending(StrEnum):
     DEADLINE = "the run's deadline passed"
     NEVER_STARTED = "training did not begin"
     REFUSED = "the ranks did not prove one state"
+    INFEASIBLE = "the cell cannot work here"
+    NO_PROGRESS = "failure after failure without a new step"
     INTERRUPTED = "interrupted"
 
 
@@ -25,12 +28,20 @@ class RankView:
     member: bool = True
     """It has a part in the training; a spare has none until it takes a dead rank's place."""
     plays: int | None = None
-    """The rank that it trains as."""
+    """The place that it has: a rank of the full group."""
+    group_rank: int | None = None
+    """The rank that it trains as; another than its place in a group that became smaller."""
     built: bool = False
     """Of the generation that is being formed, or trains."""
     restored_step: int = 0
     """The step that it is to train next in this generation."""
     proof: dict[str, str] = field(default_factory=dict)
+    source: str = ""
+    """Which tier it was restored from; empty where it starts anew."""
+    global_batch: int | None = None
+    """Samples of one step over all ranks."""
+    infeasible: str = ""
+    """Why the cell cannot work here, as far as this rank can tell."""
     died_at: float | None = None
     stopped_at: float | None = None
     how: str = ""
@@ -39,7 +50,8 @@ class RankView:
     exit_code: int | None = None
     killed_by_supervisor: bool = False
     given_up: bool = False
-    """It could not be set free for a recovery, and was ended so that another takes its place."""
+    """The supervisor ended it so that another takes its place: it could not be set free for a
+    recovery, or all were started anew."""
     silent_since: float | None = None
     """When its heartbeat stopped, for a rank that lived."""
 
@@ -55,6 +67,8 @@ class Recovery:
 
     lost: tuple[int, ...]
     """The slots that were lost."""
+    lost_at: float
+    """The supervisor saw the first of the losses."""
     idle_at: float
     """Every survivor had noticed, and waited for orders."""
     ordered_at: float
@@ -65,7 +79,13 @@ class Recovery:
     step: int
     """The step at which training went on."""
     way: str
-    """`spare`, `started` (a cold process took the place) or `restart` (all processes anew)."""
+    """`spare`, `started` (a process that was started after the loss took the place), `smaller`,
+    `grown` (nobody was lost: the group is whole again) or `restart` (all processes anew)."""
+    source: str
+    """Which tier the state came from; empty where training began anew."""
+    world_size: int
+    lost_steps: int
+    """Steps that had been complete on some rank, and are to be made again."""
 
 
 @dataclass
@@ -80,6 +100,8 @@ class Observed:
     ranks: list[RankView] = field(default_factory=list)
     """By slot: first the ranks that the run began with, then spares and later processes."""
     recoveries: list[Recovery] = field(default_factory=list)
+    lineage: list[dict[str, Any]] = field(default_factory=list)
+    """The lines of measure.supervisor.lineage."""
     refused: list[str] = field(default_factory=list)
     """What the consistency gate found, in words."""
 

@@ -1,7 +1,10 @@
-"""One run, from the first process to the last: starts the ranks, watches them, ends them.
+"""One run, from the first process to the last: starts the ranks, watches them, brings training
+back, ends them.
 
-Nothing here waits without a deadline of its own, since a watchdog inside the ranks may never
-fire. Whatever happens, no process, port or file descriptor of the run is left.
+A recovery's phases have their places: who is lost `detect`, who goes on `elect`, whether they
+stand at one state `check`; what is written down of it `lineage`. Nothing here waits without a
+deadline of its own. Whatever happens, no process, port, file descriptor or shared memory of the
+run is left.
 """
 
 import time
@@ -12,12 +15,16 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
+from measure.interfaces.capabilities import Way
 from measure.job_spec import Detector, JobSpec
-from measure.profiles import Profile
 from measure.rank.control import hear, say
 from measure.rank.heartbeat import HeartbeatReader, create
+from measure.state import segment_names
+from measure.supervisor import detect, lineage
 from measure.supervisor import ranks as processes
-from measure.supervisor.elect import elect
+from measure.supervisor.check import Proof, differences
+from measure.supervisor.detect import Limits
+from measure.supervisor.elect import Election, Traits, elect
 from measure.supervisor.observed import Ending, Observed, RankView, Recovery
 from measure.supervisor.ranks import RankProcess, RankStarter
 from measure.supervisor.store import hosted_store
@@ -26,25 +33,12 @@ _TRAIN_DELAY_S = 0.02
 """From the order to train to the common instant: every rank has heard it by then."""
 _TICK_S = 0.05
 _GRACE_S = 2.0
-_SILENT_S = 3.0
-"""A rank whose heartbeat (every 0.1 s) is older has been stopped."""
-_TIMEOUT_MARGIN_S = 3.0
-_TOLD_S = 0.2
-"""Long enough for every rank to write down that it was told."""
-
-
 _MOST_REPLACEMENTS = 8
 """So many recoveries a run; then it stops, with what it has."""
-
-
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """What the pair can do: set by its plug-ins, not by their names."""
-
-    continues: bool
-    """The architecture goes on by itself after a loss."""
-    recovers: bool
-    """The mechanism brings training back after a loss."""
+_MOST_WITHOUT_PROGRESS = 3
+"""So many recoveries, one after the other, in which no new step was made."""
+_LEAST_STEPS_TO_GO = 5
+"""A group is not interrupted to grow when fewer steps are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,42 +46,12 @@ class Pending:
     """A recovery on its way."""
 
     lost: tuple[int, ...]
+    lost_at: float
     idle_at: float
     ordered_at: float
     way: str
-
-    def completed(self, train_at: float, generation: int, step: int) -> Recovery:
-        """The recovery, once training goes on."""
-        return Recovery(
-            self.lost, self.idle_at, self.ordered_at, train_at, generation, step, self.way
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """How long the parts of a run may take, seconds."""
-
-    start_s: float
-    quiet_s: float
-    """Longest time without a step of any active rank, where nobody is dead."""
-    after_loss_s: float
-    """Longest time from a loss until every survivor noticed."""
-    deadline_s: float
-    """Longest training."""
-
-
-def limits_of(job: JobSpec, profile: Profile) -> Limits:
-    """The limits of one run; a timeout of the group always comes before ours."""
-    after_loss_s = job.group_timeout_s + _TIMEOUT_MARGIN_S
-    if job.detector is Detector.SUPERVISOR:
-        after_loss_s = _TIMEOUT_MARGIN_S
-    last_fault_s = sum(e.time_s or e.after_s or 0.0 for e in job.schedule.events)
-    return Limits(
-        start_s=profile.start_limit_s,
-        quiet_s=max(profile.step_limit_s, job.group_timeout_s + _TIMEOUT_MARGIN_S),
-        after_loss_s=after_loss_s,
-        deadline_s=last_fault_s + after_loss_s + job.steps * profile.step_limit_s,
-    )
+    reached: int
+    """How many steps were complete on the rank that had most."""
 
 
 class Supervisor:
@@ -107,16 +71,23 @@ class Supervisor:
         self._seen = Observed(time.monotonic(), job.world_size)
         self._open: dict[Any, RankView] = {}
         self._started: list[RankProcess] = []
-        self._slots = job.world_size + job.spares + _MOST_REPLACEMENTS
+        anew = job.world_size * len(job.schedule.events) if traits.way is Way.RESTART else 0
+        self._slots = job.world_size + job.spares + _MOST_REPLACEMENTS + anew
         self._generation = -1
         self._training = False
         self._lost_at: float | None = None
         self._pending: Pending | None = None
+        self._struck: set[int] = set()
+        self._armed: dict[int, float] = {}
+        self._reached, self._without_progress = -1, 0
+        self._equivalent = True
 
     def run(self, starter: RankStarter) -> Observed:
         """The run; returns what was seen of it."""
         create(self._folder / "heartbeats", self._slots)
         self._beats = HeartbeatReader(self._folder / "heartbeats", self._slots)
+        segment_names.sweep()
+        segment_names.claim(self._job.run_key())
         self._on_phase("starting")
         try:
             with hosted_store() as port:
@@ -129,6 +100,7 @@ class Supervisor:
                 finally:
                     self._end()
         finally:
+            segment_names.remove(self._job.run_key())
             self._beats.close()
             (self._folder / "heartbeats").unlink(missing_ok=True)
         return self._seen
@@ -149,6 +121,11 @@ class Supervisor:
         self._started.append(started)
         self._open[started.pipe] = view
 
+    def _launch_another(self) -> None:
+        """A process that may take a free place, as long as there are slots left."""
+        if len(self._seen.ranks) < self._slots:
+            self._launch_slot(self._new_slot())
+
     def _watch(self) -> None:
         while self._seen.ending is None:
             for pipe in wait(list(self._open), _TICK_S):
@@ -168,7 +145,10 @@ class Supervisor:
             view.ready = True
         elif said == "built":
             view.built, view.restored_step = True, message["step"]
-            view.proof = message["proof"]
+            view.proof, view.source = message["proof"], message["source"]
+            view.global_batch = message["global_batch"]
+        elif said == "infeasible":
+            view.infeasible = message["why"]
         elif said == "finished":
             view.finished_at = now
         elif said == "stopped":
@@ -176,75 +156,105 @@ class Supervisor:
 
     def _died(self, view: RankView) -> None:
         view.died_at = time.monotonic()
-        if not view.member:
+        if not view.member or view.given_up:
             return
+        if view.plays is not None:
+            # A rank stands for its host: what was in that host's memory is gone with it.
+            segment_names.remove(self._job.run_key(), holder=view.plays)
         if self._lost_at is None:
             self._lost_at = view.died_at
             self._on_phase("detecting")
         self._arm_what_follows(view)
-        if self._job.detector is Detector.SUPERVISOR:
+        if self._traits.way is Way.RESTART:
+            self._start_anew()
+        elif self._job.detector is Detector.SUPERVISOR:
             self._tell_all("lost", rank=view.plays, generation=self._generation)
+        if self._traits.grows and self._traits.way is Way.SMALLER:
+            self._launch_another()
 
     def _arm_what_follows(self, view: RankView) -> None:
         events = self._job.schedule.events
-        if not events or view.rank != events[0].rank:
+        struck = [n for n, event in enumerate(events) if event.rank == view.plays]
+        self._struck.update(struck)
+        if 0 not in struck or self._armed:
             return
         for ordinal, event in enumerate(events):
             if event.after_s is not None:
-                at = (view.died_at or 0.0) + event.after_s
-                self._tell_all("arm", ordinal=ordinal, at=at)
+                self._armed[ordinal] = (view.died_at or 0.0) + event.after_s
+                self._tell_all("arm", ordinal=ordinal, at=self._armed[ordinal])
 
     def _tell_all(self, message: str, **fields: Any) -> None:
         for pipe in self._open:
             say(pipe, message, **fields)
 
+    def _start_anew(self) -> None:
+        """Ends every process of the group, and starts as many new ones."""
+        self._give_up_on(self._living())
+        coming = [v for v in self._seen.ranks if not v.member and v.died_at is None]
+        for _ in range(self._job.world_size - len(coming)):
+            self._launch_another()
+
     def _look(self) -> None:
-        """Takes the next step that is due: form, train, recover, or end."""
+        """Takes the next step that is due: form, train, recover, grow, or end."""
         living = self._living()
-        if self._generation < 0 and all(view.ready for view in self._seen.members):
+        if self._generation < 0 and self._lost_at is None and self._all_ready():
             self._form(living)
         elif not self._training and living and self._generation >= 0 and self._all_built(living):
-            if self._prove_one_state(living):
-                self._train(living)
-            else:
+            if not self._prove_one_state(living):
                 self._seen.ending = Ending.REFUSED
                 return
+            self._train(living)
         elif self._can_recover(living):
             self._recover(living)
         elif self._is_stuck():
-            self._give_up_on([view for view in living if not self._waits(view)])
-        self._seen.ending = self._ending(time.monotonic())
+            self._replace([view for view in living if not self._waits(view)])
+        elif self._can_grow(living):
+            self._tell_all("regroup", generation=self._generation)
+            self._lost_at = time.monotonic()
+        if self._seen.ending is None:
+            self._seen.ending = self._ending(time.monotonic())
 
     def _living(self) -> list[RankView]:
-        return [view for view in self._seen.members if view.died_at is None]
+        return [v for v in self._seen.members if v.died_at is None and not v.given_up]
+
+    def _all_ready(self) -> bool:
+        return all(view.ready for view in self._seen.members)
 
     def _prove_one_state(self, living: list[RankView]) -> bool:
-        """The consistency gate: ranks that differ in what all must share do not go on."""
-        first = living[0]
-        odd = [
-            v for v in living if (v.restored_step, v.proof) != (first.restored_step, first.proof)
-        ]
-        for view in odd:
-            self._seen.refused.append(f"rank {view.plays} differs from rank {first.plays}")
-        return not odd
+        proofs = [Proof(v.group_rank or 0, v.restored_step, v.proof) for v in living]
+        self._seen.refused += differences(proofs)
+        return not self._seen.refused
 
     def _all_built(self, living: list[RankView]) -> bool:
-        complete = {view.plays for view in living} == set(range(self._job.world_size))
+        complete = len(living) == self._size
         return complete and all(view.built and view.stopped_at is None for view in living)
 
     def _form(self, members: list[RankView]) -> None:
-        """Orders these into the next generation, each as the rank that it plays."""
+        """Orders these into the next generation; the order of their places gives their ranks."""
         self._generation += 1
-        self._training = False
-        for pipe, view in self._open.items():
-            if view not in members:
-                continue
+        self._training, self._size = False, len(members)
+        events = self._job.schedule.events
+        pending = [ordinal for ordinal in range(len(events)) if ordinal not in self._struck]
+        for rank, view in enumerate(sorted(members, key=lambda v: v.plays or 0)):
             view.built, view.stopped_at, view.silent_since = False, None, None
-            order = {"generation": self._generation, "rank": view.plays}
-            say(pipe, "form", world_size=self._job.world_size, **order)
+            view.group_rank = rank
+            pipe = next((p for p, v in self._open.items() if v is view), None)
+            if pipe is not None:
+                say(
+                    pipe,
+                    "form",
+                    generation=self._generation,
+                    rank=rank,
+                    place=view.plays,
+                    world_size=self._size,
+                    pending=pending,
+                    armed=self._armed,
+                )
 
     def _train(self, living: list[RankView]) -> None:
-        """Every rank has restored: if they prove one state, training goes on."""
+        """Every rank has restored, and they prove one state: training goes on, once it is written
+        down what it goes on from."""
+        self._write_lineage(living)
         at = time.monotonic() + _TRAIN_DELAY_S
         for pipe, view in self._open.items():
             if view in living:
@@ -253,11 +263,44 @@ class Supervisor:
         if self._pending is None:
             self._seen.training_at = at
         else:
-            self._seen.recoveries.append(
-                self._pending.completed(at, self._generation, living[0].restored_step)
-            )
+            self._seen.recoveries.append(self._completed(self._pending, living[0], at))
             self._pending = None
         self._on_phase("training")
+
+    def _completed(self, pending: Pending, first: RankView, train_at: float) -> Recovery:
+        return Recovery(
+            lost=pending.lost,
+            lost_at=pending.lost_at,
+            idle_at=pending.idle_at,
+            ordered_at=pending.ordered_at,
+            train_at=train_at,
+            generation=self._generation,
+            step=first.restored_step,
+            way=pending.way,
+            source=first.source,
+            world_size=self._size,
+            lost_steps=max(0, pending.reached - first.restored_step),
+        )
+
+    def _write_lineage(self, living: list[RankView]) -> None:
+        first, pending = living[0], self._pending
+        whole = self._size == self._job.world_size and (pending is None or bool(first.source))
+        self._equivalent = self._equivalent and whole
+        members = [
+            {"slot": v.rank, "place": v.plays or 0, "rank": v.group_rank or 0} for v in living
+        ]
+        generation = lineage.Generation(
+            self._generation,
+            pending.way if pending else "",
+            self._size,
+            members,
+            first.global_batch,
+            first.restored_step,
+            first.source,
+            max(0, pending.reached - first.restored_step) if pending else 0,
+            self._equivalent,
+        )
+        self._seen.lineage.append(lineage.write(self._folder, generation))
 
     def _can_recover(self, living: list[RankView]) -> bool:
         """Somebody is lost, the mechanism recovers, and every survivor waits for orders."""
@@ -268,12 +311,9 @@ class Supervisor:
 
     def _is_recovering(self) -> bool:
         """Somebody is lost, and training is to be brought back."""
-        recovers = self._traits.recovers and not self._traits.continues
-        return (
-            self._lost_at is not None
-            and recovers
-            and len(self._seen.recoveries) < _MOST_REPLACEMENTS
-        )
+        recovers = self._traits.way is not None and not self._traits.continues
+        few = len(self._seen.recoveries) < _MOST_REPLACEMENTS
+        return self._lost_at is not None and recovers and few
 
     def _waits(self, view: RankView) -> bool:
         """Whether a rank waits for orders: it noticed a loss, or is ready to train."""
@@ -291,13 +331,18 @@ class Supervisor:
             and time.monotonic() > lost_at + self._limits.after_loss_s
         )
 
-    def _give_up_on(self, stuck: list[RankView]) -> None:
+    def _give_up_on(self, views: list[RankView]) -> None:
+        """Ends these processes: others are to take their places."""
+        for view in views:
+            view.given_up = True
+            next(s for s in self._started if s.rank == view.rank).process.kill()
+
+    def _replace(self, stuck: list[RankView]) -> None:
         """Ends who cannot be set free; a new process is to take the place of each."""
-        for view in stuck:
-            if not view.given_up and len(self._seen.ranks) < self._slots:
-                view.given_up = True
-                next(s for s in self._started if s.rank == view.rank).process.kill()
-                self._launch_slot(self._new_slot())
+        stuck = [view for view in stuck if not view.given_up]
+        self._give_up_on(stuck)
+        for _ in stuck:
+            self._launch_another()
 
     def _replacement_is_coming(self) -> bool:
         """Whether a process that was started to replace another is not up yet."""
@@ -305,65 +350,88 @@ class Supervisor:
             not view.member and not view.ready and view.died_at is None for view in self._seen.ranks
         )
 
+    def _can_grow(self, living: list[RankView]) -> bool:
+        """Whether the group is smaller than it was, and all who are to come back are up."""
+        if not (self._traits.grows and self._training and self._lost_at is None):
+            return False
+        if len(living) == self._job.world_size or not all(view.active for view in living):
+            return False
+        beats = self._beats.read()
+        reached = max(beats[view.rank].steps for view in living)
+        ready = [v for v in self._seen.ranks if not v.member and v.ready and v.died_at is None]
+        missing = self._job.world_size - len(living)
+        return len(ready) >= missing and reached + _LEAST_STEPS_TO_GO < self._job.steps
+
     def _recover(self, living: list[RankView]) -> None:
         """Chooses who goes on and who replaces, and orders the next generation."""
         idle_at = time.monotonic()
         self._on_phase("recovering")
-        plan = elect(self._seen.ranks, living, self._job)
+        plan = elect(self._seen.ranks, living, self._job.world_size, self._traits)
         if plan is None:
+            self._start_what_lacks(living)
             return
-        for view, plays in plan.replacements:
-            view.member, view.plays = True, plays
+        reached = self._steps_reached()
+        if self._is_without_progress(reached):
+            self._seen.ending = Ending.NO_PROGRESS
+            return
+        self._take_in(plan)
         lost = tuple(view.rank for view in self._seen.members if view.died_at is not None)
-        self._lost_at = None
+        lost_at, self._lost_at = self._lost_at or idle_at, None
         self._form(self._living())
-        self._pending = Pending(lost, idle_at, time.monotonic(), plan.way)
+        self._pending = Pending(lost, lost_at, idle_at, time.monotonic(), plan.way, reached)
+
+    def _start_what_lacks(self, living: list[RankView]) -> None:
+        """Where nobody waits to replace the lost, but processes may be started for them."""
+        if not self._traits.grows or (self._traits.shrinks and self._traits.way is Way.SMALLER):
+            return
+        coming = [v for v in self._seen.ranks if not v.member and v.died_at is None]
+        for _ in range(self._job.world_size - len(living) - len(coming)):
+            self._launch_another()
+
+    def _steps_reached(self) -> int:
+        return max(beat.steps for beat in self._beats.read())
+
+    def _is_without_progress(self, reached: int) -> bool:
+        """Notes how far training had come; whether it has failed too often at the same step."""
+        self._without_progress = 0 if reached > self._reached else self._without_progress + 1
+        self._reached = max(self._reached, reached)
+        return self._without_progress >= _MOST_WITHOUT_PROGRESS
+
+    def _take_in(self, plan: Election) -> None:
+        for view, place in plan.joining:
+            view.member, view.plays = True, place
 
     def _ending(self, now: float) -> Ending | None:
         seen, living = self._seen, self._living()
         if self._interrupted():
             return Ending.INTERRUPTED
+        if any(view.infeasible for view in living):
+            return Ending.INFEASIBLE
         if not any(view.active for view in living) and not self._replacement_is_coming():
             stopped = any(view.finished_at is None for view in living) or not living
             return Ending.ALL_STOPPED if stopped else Ending.ALL_FINISHED
         if seen.training_at is None:
-            return self._ending_before_training(now)
+            return detect.before_training(
+                seen, self._limits, self._job.detector, self._lost_at, now
+            )
         if now > seen.training_at + self._limits.deadline_s:
             return Ending.DEADLINE
         return self._ending_of_the_quiet(now, living)
 
-    def _ending_before_training(self, now: float) -> Ending | None:
-        if self._lost_at is not None:
-            # Nobody can be set free from a formation: that the survivors were told is enough.
-            told = self._job.detector is Detector.SUPERVISOR
-            wait_s = _TOLD_S if told else self._limits.after_loss_s
-            if now > self._lost_at + wait_s:
-                return Ending.NEVER_STARTED
-        elif any(view.stopped_at for view in self._seen.ranks):
-            return Ending.NEVER_STARTED
-        if now > self._seen.began_at + self._limits.start_s:
-            return Ending.NEVER_STARTED
-        return None
-
     def _ending_of_the_quiet(self, now: float, living: list[RankView]) -> Ending | None:
         """Ends a run in which nothing moves any more: somebody hangs, or a loss goes unnoticed."""
-        beats = self._beats.read()
-        moved = max([self._seen.training_at or 0.0, *(beat.step_at for beat in beats)])
-        moved = max([moved, *(v.stopped_at or 0.0 for v in living), self._lost_at or 0.0])
-        if self._pending is not None:
-            moved = max(moved, self._pending.ordered_at)
-        for view in living:
-            silent = now - beats[view.rank].beat_at > _SILENT_S and view.active
-            view.silent_since = beats[view.rank].beat_at if silent else None
-        quiet = now - moved
+        detect.note_silence(living, self._beats, now)
+        ordered_at = self._pending.ordered_at if self._pending else 0.0
+        since = max(self._seen.training_at or 0.0, self._lost_at or 0.0, ordered_at)
+        quiet_s = detect.quiet_s(living, self._beats, since, now)
         active = [view for view in living if view.active]
         if active and len(active) < len(living) and all(view.silent_since for view in active):
             return Ending.HUNG  # the others are done with it, and it will not speak again
         if self._lost_at is not None and not self._traits.continues:
             # Who is stuck in a formation is given up first.
             limit_s = self._limits.after_loss_s if self._training else self._limits.quiet_s
-            return Ending.DEADLINE if quiet > limit_s else None
-        if quiet > self._limits.quiet_s:
+            return Ending.DEADLINE if quiet_s > limit_s else None
+        if quiet_s > self._limits.quiet_s:
             return Ending.HUNG
         return None
 
@@ -388,4 +456,4 @@ class Supervisor:
     def _can_exit(view: RankView) -> bool:
         """It waits for orders, or is gone; the others may be blocked in a collective."""
         idle_spare = not view.member and view.ready
-        return not view.active or idle_spare
+        return not view.active or idle_spare or bool(view.infeasible)

@@ -58,6 +58,11 @@ class Loader:
         inputs, targets = default_collate([self._dataset[i] for i in self.next_ids()])
         return inputs, targets
 
+    @property
+    def global_batch(self) -> int:
+        """Samples of one step over all shards."""
+        return self._batch * self._shards
+
     def position(self) -> Position:
         """Where the next batch begins."""
         return Position(self._epoch, self._seed, self._offset)

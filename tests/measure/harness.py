@@ -21,10 +21,13 @@ MARK = "FAILBENCH_TEST_MARK"
 
 def request(*architectures: str, **changes: Any) -> Request:
     """A small request: the smoke profile on four ranks, no fault."""
+    for one, several in (("mechanism", "mechanisms"), ("trace", "traces")):
+        if one in changes:
+            changes[several] = [changes.pop(one)]
     usual: dict[str, Any] = {
         "architectures": architectures,
-        "mechanism": "ft9",
-        "trace": "none",
+        "mechanisms": ["ft9"],
+        "traces": ["none"],
         "profile": "smoke",
         "seeds": 1,
         "first_seed": 0,

@@ -21,7 +21,7 @@ from measure.architectures.catalogue import ARCHITECTURES
 from measure.campaign import Plan
 from measure.faults.schedule import FaultEvent, FaultKind, Schedule, StartPhase
 from measure.job_spec import Detector
-from measure.supervisor.run import limits_of
+from measure.supervisor.detect import limits_of
 from tests.measure.harness import nothing_left, planned, request, run
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3000)]

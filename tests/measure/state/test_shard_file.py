@@ -15,6 +15,7 @@ from measure.state import durable, shard_file
 from measure.state.contract import RankState
 from measure.state.digest import digests
 from measure.state.errors import CorruptStateError, NoSpaceError
+from measure.state.processes import started
 from measure.state.shard_file import Expected, Written
 from tests.measure.state.states import small_state, state_of
 
@@ -221,13 +222,13 @@ def test_fifty_saves_do_not_grow_memory(tmp_path: Path) -> None:
 
 def test_drafts_of_the_dead_are_swept_and_those_of_the_living_stay(tmp_path: Path) -> None:
     host, epoch = durable._host(), durable._epoch()
-    me, started = os.getpid(), durable._started(os.getpid())
-    living = tmp_path / f".a.{host}.{epoch}.{me}.{started}.0.tmp"
+    me, since = os.getpid(), started(os.getpid())
+    living = tmp_path / f".a.{host}.{epoch}.{me}.{since}.0.tmp"
     elsewhere = tmp_path / f".a.another-host.{epoch}.1.1.0.tmp"
     foreign = tmp_path / ".something.tmp"
     reused = tmp_path / f".a.{host}.{epoch}.{me}.1.0.tmp"
     gone = tmp_path / f".a.{host}.{epoch}.4194305.1.0.tmp"
-    earlier_boot = tmp_path / f".a.{host}.0-0.{me}.{started}.0.tmp"
+    earlier_boot = tmp_path / f".a.{host}.0-0.{me}.{since}.0.tmp"
     for path in (living, elsewhere, foreign, reused, gone, earlier_boot):
         path.touch()
     assert set(durable.sweep(tmp_path)) == {reused, gone, earlier_boot}

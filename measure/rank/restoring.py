@@ -1,0 +1,128 @@
+"""The rank's side of a restoration: from the newest state that every rank can prove, of any tier.
+
+What one rank must reject all reject, and then an older state is tried: ranks never go on from
+states of different steps (seed 002).
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch.distributed as dist
+
+from measure.interfaces.architecture import Architecture
+from measure.interfaces.mechanism import Log
+from measure.interfaces.tier import Tier
+from measure.state.agreement import agree_on
+from measure.state.contract import RankState, RunFacts, capture, restore
+from measure.state.digest import digests
+from measure.state.errors import PeerFailedError
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Who agrees: a rank of `world_size`, over `store`, in which a silent rank has failed after
+    `timeout_s` seconds."""
+
+    store: dist.Store
+    rank: int
+    world_size: int
+    timeout_s: float
+
+    def agree(self, name: str, outcome: Mapping[str, Any] | Exception) -> list[dict[str, Any]]:
+        """Every rank's report under this name; see `agree_on`."""
+        return agree_on(self.store, name, self.rank, self.world_size, outcome, self.timeout_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A state that every rank has: of which tier, and this rank's digest of it."""
+
+    state: RankState
+    tier: str
+    digest: str
+
+
+def newest(tiers: Sequence[Tier], group: Group, log: Log) -> Found | None:
+    """This rank's state of the newest step that all ranks can load and verify; None if there is
+    no such step. Called on every rank with its own tiers, in the same order."""
+    mine = {tier.name: tier.offer() for tier in tiers}
+    reports = group.agree("restore/offers", mine)
+    for tier, step in _newest_first(tiers, reports):
+        offers = [report[tier.name] for report in reports]
+        kept: list[Found] = []
+
+        load = partial(_load, tier, step, offers, kept)
+        try:
+            group.agree(f"restore/{tier.name}/{step}", _outcome(load))
+        except PeerFailedError as error:
+            log.write("checkpoint-rejected", step=step, tier=tier.name, why=str(error)[:500])
+        else:
+            _log_rejected(tiers, step, log)
+            for each in tiers:
+                each.went_back(step)
+            return kept[0]
+    _log_rejected(tiers, 0, log)
+    return None
+
+
+def restored(architecture: Architecture, found: Found) -> None:
+    """Makes the state that was found this rank's."""
+    restore(architecture, found.state)
+
+
+def proof(
+    architecture: Architecture, step: int, facts: RunFacts, replicated: bool, promised: str
+) -> dict[str, str]:
+    """What this rank can show of its state, for the gate (measure.supervisor.check).
+
+    `step` and `position` must be equal on all ranks; so must `parameters` and, on the ranks that
+    hold one, `optimizer` where the model is replicated. (Not its buffers: DDP sends rank 0's
+    around before each pass.) `restored`, the digest of all that is live, generators included,
+    must be the one that was `promised` by what it was loaded from.
+    """
+    state = capture(architecture, step, facts)
+    found = digests(state)
+    shown = {"step": str(state.step), "position": found.position}
+    if promised:
+        shown |= {"restored": found.whole, "promised": promised}
+    if replicated:
+        shown["parameters"] = found.parameters
+        if state.plain["optimizer"] is not None:
+            shown["optimizer"] = found.optimizer
+    return shown
+
+
+def _load(tier: Tier, step: int, offers: Sequence[Any], into: list[Found]) -> dict[str, Any]:
+    state = tier.load(step, offers)
+    into.append(Found(state, tier.name, digests(state).whole))
+    return {}
+
+
+def _log_rejected(tiers: Sequence[Tier], step: int, log: Log) -> None:
+    for tier in tiers:
+        for newer, why in tier.rejected():
+            if newer > step:
+                log.write("checkpoint-rejected", step=newer, tier=tier.name, why=why)
+
+
+def _newest_first(
+    tiers: Sequence[Tier], reports: Sequence[Mapping[str, Any]]
+) -> Iterator[tuple[Tier, int]]:
+    """(tier, step): the newest step first, and of equal ones the preferred tier."""
+    found = [
+        (-step, order, tier)
+        for order, tier in enumerate(tiers)
+        for step in tier.candidates([report[tier.name] for report in reports])
+    ]
+    for negative, _, tier in sorted(found, key=lambda entry: entry[:2]):
+        yield tier, -negative
+
+
+def _outcome(action: Any) -> Any:
+    """What `action` returns or raises: either is reported, so that no rank is left waiting."""
+    try:
+        return action()
+    except Exception as error:
+        return error
