@@ -20,7 +20,8 @@ class DataRedistribution(Mechanism):
 
     def attach(self, architecture: Architecture, surroundings: Surroundings) -> None:
         """Notes from now on which updates this rank has made."""
-        self._live.follow(architecture, surroundings.facts, surroundings.store)
+        at = surroundings
+        self._live.follow(architecture, at.facts, at.store, restores=at.generation > 0)
 
     def after_step(self, step: int) -> None:
         """See Mechanism; nothing is sent or saved."""

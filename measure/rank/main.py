@@ -4,6 +4,7 @@ import ctypes
 import os
 import resource
 import signal
+import threading
 import time
 import traceback
 from contextlib import suppress
@@ -35,6 +36,7 @@ from measure.workloads import catalogue as workloads
 from measure.workloads.seeding import seed_generators
 
 _LONGEST_TRACEBACK = 4000
+_FREED_AGAIN_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,7 @@ class _Rank:
         self.injector = Injector(job.schedule, slot, log)
         self.groups: ProcessGroups | None = None
         self.loop: TrainingLoop | None = None
+        self.freeing: _Freeing | None = None
         self.mechanism: Mechanism = mechanisms.load(job.mechanism)
         self.attached = False
         self.entry = architectures.entry_named(job.architecture)
@@ -233,6 +236,7 @@ class _Rank:
         """Lets go of the generation that is over, before the next one."""
         if self.groups is None:
             return
+        self._is_free()
         self.groups.leave()
         if self.attached:
             self.attached = False
@@ -243,8 +247,14 @@ class _Rank:
 
     def _told_of_loss(self, rank: int | None) -> None:
         self.log.write("told", rank=rank)
-        if self.groups is not None and not self.continues:
-            self.groups.leave()
+        if self.groups is not None and not self.continues and self.freeing is None:
+            self.freeing = _Freeing(self.groups)
+
+    def _is_free(self) -> None:
+        """The training thread is in no group any more."""
+        if self.freeing is not None:
+            self.freeing.end()
+            self.freeing = None
 
     def _dropped(self, peer: int, how: str) -> None:
         self.log.write("dropped", rank=peer, how=how)
@@ -257,10 +267,31 @@ class _Rank:
         said = f"{type(error).__name__}: {_first_line(str(error))}"
         # The traceback's frames hold the architecture, and so its groups, for ever.
         traceback.clear_frames(error.__traceback__)
+        self._is_free()
         self.log.write(
             "stopped", how=how, error=said, peak_memory_bytes=_peak_memory_bytes(self.job.device)
         )
         say(self.pipe, "stopped", how=how, error=said)
+
+
+class _Freeing:
+    """Sets the training thread free, over and over until `end`: while groups are being formed,
+    new connections appear."""
+
+    def __init__(self, groups: ProcessGroups) -> None:
+        self._groups, self._over = groups, threading.Event()
+        groups.leave()
+        self._thread = threading.Thread(target=self._repeat, name="freeing", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        """It is free; nothing that is opened from now on is shut."""
+        self._over.set()
+        self._thread.join()
+
+    def _repeat(self) -> None:
+        while not self._over.wait(_FREED_AGAIN_S):
+            self._groups.leave()
 
 
 def _one_writer(entry: ArchitectureEntry) -> bool:

@@ -64,6 +64,8 @@ def newest(tiers: Sequence[Tier], group: Group, log: Log) -> Found | None:
                 each.went_back(step)
             return kept[0]
     _log_rejected(tiers, 0, log)
+    for tier in tiers:
+        tier.went_back(0)
     return None
 
 

@@ -45,12 +45,15 @@ class LiveState(Tier):
 
     def __init__(self) -> None:
         self._kept: RankState | None = None
-        self._base = 0
+        self._base, self._trains = 0, True
 
-    def follow(self, architecture: Architecture, facts: RunFacts, store: dist.Store) -> None:
-        """From now on the state is this architecture's; it has the step that was restored."""
+    def follow(
+        self, architecture: Architecture, facts: RunFacts, store: dist.Store, restores: bool
+    ) -> None:
+        """From now on the state is this architecture's: at once, or, if it `restores` first, from
+        `went_back` on."""
         self._architecture, self._facts, self._store = architecture, facts, store
-        self._updates = 0
+        self._updates, self._trains = 0, not restores
         self._mark = self._marked()
         optimizer = architecture.state().optimizer
         if optimizer is not None:
@@ -63,7 +66,10 @@ class LiveState(Tier):
             self._mark = self._marked()
 
     def keep(self) -> None:
-        """The generation is over: what the rank has now is what it will offer."""
+        """The generation is over: what the rank has now is what it will offer. One that broke off
+        before it had restored anything has nothing, and what was kept before stays."""
+        if not self._trains:
+            return
         state = capture(self._architecture, self._base + self._updates, self._facts)
         mark = self._mark
         data = {
@@ -114,7 +120,7 @@ class LiveState(Tier):
     def went_back(self, step: int) -> None:
         """See Tier."""
         self._base, self._updates = step, 0
-        self._kept = None
+        self._kept, self._trains = None, True
 
     def _updated(self, _optimizer: Optimizer, *_arguments: Any) -> None:
         self._updates += 1

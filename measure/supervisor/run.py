@@ -35,8 +35,8 @@ _TICK_S = 0.05
 _GRACE_S = 2.0
 _MOST_REPLACEMENTS = 8
 """So many recoveries a run; then it stops, with what it has."""
-_MOST_WITHOUT_PROGRESS = 3
-"""So many recoveries, one after the other, in which no new step was made."""
+_MOST_WITHOUT_PROGRESS = 5
+"""So many recoveries from losses, one after the other, between which no new step was made."""
 _LEAST_STEPS_TO_GO = 5
 """A group is not interrupted to grow when fewer steps are left."""
 
@@ -76,6 +76,7 @@ class Supervisor:
         self._generation = -1
         self._training = False
         self._lost_at: float | None = None
+        self._growing = False
         self._pending: Pending | None = None
         self._struck: set[int] = set()
         self._armed: dict[int, float] = {}
@@ -161,6 +162,7 @@ class Supervisor:
         if view.plays is not None:
             # A rank stands for its host: what was in that host's memory is gone with it.
             segment_names.remove(self._job.run_key(), holder=view.plays)
+        self._growing = False
         if self._lost_at is None:
             self._lost_at = view.died_at
             self._on_phase("detecting")
@@ -210,7 +212,7 @@ class Supervisor:
             self._replace([view for view in living if not self._waits(view)])
         elif self._can_grow(living):
             self._tell_all("regroup", generation=self._generation)
-            self._lost_at = time.monotonic()
+            self._lost_at, self._growing = time.monotonic(), True
         if self._seen.ending is None:
             self._seen.ending = self._ending(time.monotonic())
 
@@ -377,6 +379,7 @@ class Supervisor:
         self._take_in(plan)
         lost = tuple(view.rank for view in self._seen.members if view.died_at is not None)
         lost_at, self._lost_at = self._lost_at or idle_at, None
+        self._growing = False
         self._form(self._living())
         self._pending = Pending(lost, lost_at, idle_at, time.monotonic(), plan.way, reached)
 
@@ -393,7 +396,10 @@ class Supervisor:
 
     def _is_without_progress(self, reached: int) -> bool:
         """Notes how far training had come; whether it has failed too often at the same step."""
-        self._without_progress = 0 if reached > self._reached else self._without_progress + 1
+        if reached > self._reached:
+            self._without_progress = 0
+        elif not self._growing:
+            self._without_progress += 1
         self._reached = max(self._reached, reached)
         return self._without_progress >= _MOST_WITHOUT_PROGRESS
 
