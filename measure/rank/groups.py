@@ -76,7 +76,7 @@ class ProcessGroups:
         group_timeout_s: float,
         round_limit_s: float,
     ) -> None:
-        self._before = way_out.open_sockets()
+        self._before = set(way_out.open_sockets().values())
         self._place, self._timeout = place, timedelta(seconds=group_timeout_s)
         self.store = self.new_store()
         self._rank, self._world_size = rank, world_size
@@ -130,7 +130,8 @@ class ProcessGroups:
         """Sets free whoever is blocked in one of the groups; the groups are of no use after."""
         if self._backend == "nccl":
             way_out.abort_nccl()
-        way_out.shut_down(way_out.open_sockets() - self._before)
+        opened = way_out.open_sockets().items()
+        way_out.shut_down(number for number, name in opened if name not in self._before)
 
     def close(self) -> None:
         """Lets go of every group, for the next generation; whoever held one has dropped it."""

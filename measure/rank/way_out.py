@@ -12,13 +12,15 @@ from pathlib import Path
 import torch.distributed as dist
 
 
-def open_sockets() -> set[int]:
-    """The descriptors of this process that are sockets."""
-    found = set()
+def open_sockets() -> dict[int, str]:
+    """The descriptors of this process that are sockets, each with the socket's own name: numbers
+    are used again as soon as a socket of an older group is closed."""
+    found = {}
     for link in Path("/proc/self/fd").iterdir():
         try:
-            if str(link.readlink()).startswith("socket:"):
-                found.add(int(link.name))
+            name = str(link.readlink())
+            if name.startswith("socket:"):
+                found[int(link.name)] = name
         except OSError:  # the descriptor of the listing itself, closed by now
             continue
     return found

@@ -119,10 +119,13 @@ def listening_ports() -> set[int]:
 
 
 def shared_segments() -> set[str]:
-    """Names in /dev/shm, without those of databases and browsers that tests beside us run."""
+    """Names in /dev/shm, without those of databases, browsers and runs of processes beside us."""
     foreign = ("PostgreSQL", ".org.chromium", ".com.google", "sem.")
     names = (entry.name for entry in Path("/dev/shm").iterdir())  # noqa: S108
-    return {name for name in names if not name.startswith(foreign)}
+    found = {name for name in names if not name.startswith(foreign)}
+    claims = [name.split("-") for name in found if "-owner-" in name]
+    others = {f"failbench-{c[1]}-" for c in claims if int(c[4]) != os.getpid()}
+    return {name for name in found if not name.startswith(tuple(others))}
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from measure.faults.schedule import FaultEvent, FaultKind, Schedule, StartPhase
+from measure.interfaces.capabilities import Way
 from measure.mechanisms.periodic_disk import FOLDER
 from measure.rank.event_log import read_log
 from tests.measure.harness import nothing_left, planned, request, run
@@ -33,7 +34,8 @@ def ran(folder: Path, architecture: str, *events: FaultEvent, **changes: Any) ->
     usual = {"mechanism": "ft1", "steps": STEPS, "world_size": WORLD, "group_timeout_s": 8.0}
     plan = planned(folder, request(architecture, **{**usual, **changes}))
     (cell,) = plan.cells
-    job = replace(cell.job, schedule=Schedule("test", events), spares=len(events))
+    spares = len(events) if cell.job.way is Way.SPARE else 0
+    job = replace(cell.job, schedule=Schedule("test", events), spares=spares)
     (finished,) = run(replace(plan, cells=[replace(cell, job=job)]))
     return finished
 

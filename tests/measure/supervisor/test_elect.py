@@ -1,0 +1,74 @@
+"""Who takes part in the next generation."""
+
+import pytest
+
+from measure.interfaces.capabilities import Way
+from measure.supervisor.elect import Traits, elect
+from measure.supervisor.observed import RankView
+
+WORLD = 4
+
+
+def group(*dead: int, ready: int = 0, starting: int = 0) -> tuple[list[RankView], list[RankView]]:
+    """(Everybody, the living) of a group of four with these dead, and others besides."""
+    views = [RankView(slot, plays=slot) for slot in range(WORLD)]
+    for slot in dead:
+        views[slot].died_at = 1.0
+    for number in range(ready + starting):
+        views.append(RankView(WORLD + number, ready=number < ready, member=False))
+    return views, [view for view in views[:WORLD] if view.died_at is None]
+
+
+def joining(way: Way | None, *dead: int, ready: int, **traits: bool) -> object:
+    """What is elected: (slot and place of each who joins, the way), or None."""
+    everybody, living = group(*dead, ready=ready)
+    found = elect(everybody, living, WORLD, Traits(False, way, **traits))
+    return found and ([(view.rank, place) for view, place in found.joining], found.way)
+
+
+def test_spares_take_the_free_places_in_order() -> None:
+    assert joining(Way.SPARE, 1, 3, ready=2) == ([(4, 1), (5, 3)], "spare")
+
+
+def test_nobody_goes_on_while_a_place_is_free() -> None:
+    assert joining(Way.SPARE, 1, 3, ready=1) is None
+
+
+def test_survivors_who_have_everything_go_on_smaller() -> None:
+    assert joining(Way.SMALLER, 1, ready=0, shrinks=True) == ([], "smaller")
+
+
+def test_who_has_come_back_meanwhile_is_taken_in() -> None:
+    assert joining(Way.SMALLER, 1, 2, ready=1, shrinks=True) == ([(4, 1)], "smaller")
+    assert joining(Way.SMALLER, 1, ready=1, shrinks=True) == ([(4, 1)], "grown")
+
+
+def test_survivors_who_lack_a_part_wait_for_one_who_takes_the_place() -> None:
+    assert joining(Way.SMALLER, 1, ready=0) is None
+    assert joining(Way.SMALLER, 1, ready=1) == ([(4, 1)], "started")
+
+
+def test_a_smaller_group_must_fit_the_architecture() -> None:
+    everybody, living = group(1)
+    traits = Traits(False, Way.SMALLER, shrinks=True, fits=lambda size: size % 2 == 0)
+    assert elect(everybody, living, WORLD, traits) is None
+
+
+def test_who_is_starting_or_dead_is_not_elected() -> None:
+    everybody, living = group(1, starting=1)
+    assert elect(everybody, living, WORLD, Traits(False, Way.SPARE)) is None
+    everybody, living = group(1, ready=1)
+    everybody[WORLD].died_at = 2.0
+    assert elect(everybody, living, WORLD, Traits(False, Way.SPARE)) is None
+
+
+def test_a_restart_fills_every_place() -> None:
+    assert joining(Way.RESTART, 0, 1, 2, 3, ready=4) == (
+        [(4, 0), (5, 1), (6, 2), (7, 3)],
+        "restart",
+    )
+
+
+@pytest.mark.parametrize("ready", [0, 4])
+def test_without_a_way_nobody_is_elected(ready: int) -> None:
+    assert joining(None, 1, ready=ready) is None

@@ -1,0 +1,162 @@
+"""The ways back to training besides a warm spare: smaller, grown again, all processes anew."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from measure.faults.schedule import FaultEvent
+from measure.interfaces.capabilities import Way
+from measure.rank.event_log import read_log
+from measure.workloads.catalogue import build
+from measure.workloads.loader import Loader
+from tests.measure.harness import nothing_left
+from tests.measure.supervisor.test_recovery import STEPS, VICTIM, WORLD, losses, ran
+
+
+@pytest.fixture(autouse=True)
+def _clean() -> Iterator[None]:
+    with nothing_left():
+        yield
+
+
+def lineage(finished: dict[str, Any]) -> list[dict[str, Any]]:
+    """The lines on the disk, one a generation that trained."""
+    path = Path(finished["record"]).parent / "lineage.jsonl"
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("architecture", ["a1-sync", "a2", "a3"])
+def test_survivors_go_on_smaller_and_lose_no_step(tmp_path: Path, architecture: str) -> None:
+    struck = ran(
+        tmp_path, architecture, FaultEvent(VICTIM, step=25), mechanism="ft7", way=Way.SMALLER
+    )
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    first, second = lineage(struck)
+    assert (first["world_size"], second["world_size"]) == (WORLD, WORLD - 1)
+    assert (second["way"], second["step"], second["lost_steps"]) == ("smaller", 25, 0)
+    assert second["global_batch"] < first["global_batch"]
+    assert (first["equivalent"], second["equivalent"]) == (True, False)
+    assert [member["place"] for member in second["members"]] == [0, 1, 3]
+
+
+def _reference(seed: int, until: int) -> dict[int, list[float]]:
+    """Each rank's loss by step, trained in this process: four shards up to step 24, then three
+    that go on where the four stood."""
+    workload = build("linear-m2", "smoke", seed)
+    model = workload.model(torch.device("cpu"))
+    optimizer = workload.optimizer(model.parameters())
+    dataset, batch = workload.dataset(), workload.batch_per_rank
+    loaders = [Loader(dataset, batch, shard, WORLD, seed) for shard in range(WORLD)]
+    found: dict[int, list[float]] = {}
+    for step in range(until):
+        if step == 25:
+            position = loaders[0].position()
+            loaders = [Loader(dataset, batch, n, WORLD - 1, seed) for n in range(WORLD - 1)]
+            for loader in loaders:
+                loader.restore(position)
+        batches = [loader.next() for loader in loaders]
+        each = [workload.loss(model(inputs), targets) for inputs, targets in batches]
+        optimizer.zero_grad()
+        torch.stack(each).mean().backward()
+        optimizer.step()
+        found[step] = [loss.item() for loss in each]
+    return found
+
+
+def test_no_update_and_no_sample_is_lost_or_made_twice(tmp_path: Path) -> None:
+    """Against an oracle in one process, which never fails: the same losses, shard by shard."""
+    struck = ran(
+        tmp_path, "a2", FaultEvent(VICTIM, step=25), mechanism="ft7", workload="linear-m2"
+    )
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    expected = _reference(0, STEPS)
+    found = losses(struck)
+    for step in range(25):
+        assert list(found[step].values()) == pytest.approx(expected[step], rel=1e-4), step
+    for step in range(25, STEPS):
+        assert [found[step][slot] for slot in (0, 1, 3)] == pytest.approx(expected[step], rel=1e-4)
+
+
+@pytest.mark.parametrize("architecture", ["a1-sync", "a2"])
+def test_a_group_grows_again_when_a_rank_comes_back(tmp_path: Path, architecture: str) -> None:
+    struck = ran(tmp_path, architecture, FaultEvent(VICTIM, step=25), mechanism="ft8", steps=200)
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    found = [(line["way"], line["world_size"], line["lost_steps"]) for line in lineage(struck)]
+    assert (found[0], found[-1]) == (("", WORLD, 0), ("grown", WORLD, 0))
+    # A machine that is slow to form the smaller group may have the new process up before it.
+    assert found[1:-1] in ([("smaller", WORLD - 1, 0)], [])
+    ends = {rank["rank"]: rank["end"] for rank in struck["found"]["ranks"]}
+    assert ends == {0: "finished", 1: "finished", VICTIM: "killed", 3: "finished", 4: "finished"}
+
+
+@pytest.mark.parametrize("architecture", ["a4", "a5", "a7"])
+def test_a_partition_that_is_gone_has_the_group_begin_anew(
+    tmp_path: Path, architecture: str
+) -> None:
+    struck = ran(tmp_path, architecture, FaultEvent(VICTIM, step=25), mechanism="ft8")
+    assert struck["outcome"] == "restarted-from-zero", struck["reasons"]
+    second = lineage(struck)[1]
+    assert (second["way"], second["step"], second["lost_steps"]) == ("started", 0, 25)
+    assert (second["source"], second["equivalent"]) == ("", False)
+
+
+@pytest.mark.parametrize("architecture", ["a1-sync", "a2", "a4"])
+def test_all_processes_anew_learn_what_an_uninterrupted_run_learns(
+    tmp_path: Path, architecture: str
+) -> None:
+    calm = ran(tmp_path, architecture)
+    struck = ran(tmp_path, architecture, FaultEvent(VICTIM, step=25), way=Way.RESTART)
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    second = lineage(struck)[1]
+    assert (second["way"], second["source"], second["step"]) == ("restart", "storage", 20)
+    assert {member["slot"] for member in second["members"]}.isdisjoint(range(WORLD))
+    assert struck["found"]["steps_completed"] == STEPS
+    again = _losses_by_place(struck)
+    assert again == losses(calm)
+
+
+def _losses_by_place(finished: dict[str, Any]) -> dict[int, dict[int, float]]:
+    """Loss by step and place, the last time that the step was made."""
+    found: dict[int, dict[int, float]] = {}
+    for line in lineage(finished):
+        for member in line["members"]:
+            slot = member["slot"]
+            for event in read_log(Path(finished["record"]).parent / f"rank-{slot}.jsonl"):
+                if event["event"] == "step" and event["loss"] is not None:
+                    found.setdefault(event["step"], {})[member["place"]] = event["loss"]
+    return found
+
+
+def test_a_second_loss_strikes_who_was_started_anew(tmp_path: Path) -> None:
+    """The fault belongs to the place, whichever process has it by then; none strikes twice."""
+    events = (FaultEvent(VICTIM, step=15), FaultEvent(1, step=30))
+    struck = ran(tmp_path, "a4", *events, way=Way.RESTART)
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    assert [fault["fired"] for fault in struck["found"]["faults"]] == [True, True]
+    assert [line["step"] for line in lineage(struck)] == [0, 10, 30]
+
+
+@pytest.mark.parametrize("architecture", ["a1-async", "a6"])
+def test_who_goes_on_alone_can_be_brought_back_whole(tmp_path: Path, architecture: str) -> None:
+    """Such a training is not deterministic; but what each rank restores is what it had saved: the
+    gate has compared the digests."""
+    struck = ran(tmp_path, architecture, FaultEvent(VICTIM, step=25), way=Way.SPARE)
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    second = lineage(struck)[1]
+    assert (second["step"], second["source"], second["world_size"]) == (20, "storage", WORLD)
+
+
+def test_failure_after_failure_at_one_step_ends_the_run_with_a_report(tmp_path: Path) -> None:
+    """Seven ranks of eight are lost one after the other, each while the recovery is under way."""
+    events = (
+        FaultEvent(7, step=25),
+        *(FaultEvent(rank, after_s=0.05 * (7 - rank)) for rank in (6, 5, 4, 3, 2, 1)),
+    )
+    struck = ran(tmp_path, "a4", *events, world_size=8)
+    assert struck["outcome"] in ("recovered", "halted"), struck["reasons"]
+    if struck["outcome"] == "halted":
+        assert "stopped: failure after failure without a new step" in struck["found"]["notes"]
