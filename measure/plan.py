@@ -1,7 +1,7 @@
 """From what a person asked to the cells that will run; everything is checked here, before."""
 
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,19 +93,21 @@ def plan_of(
 
 
 def all_architectures(names: Iterable[str]) -> list[str]:
-    """The names, with `all` spelt out; none twice."""
+    """The names, with `all` spelt out, and `seven`: the paper's, A1 as its synchronous one; none twice."""
     known = [entry.architecture for entry in ARCHITECTURES]
+    groups = {"all": known, "seven": [name for name in known if name != "a1-async"]}
+    return _spelt_out(names, groups)
+
+
+def _spelt_out(names: Iterable[str], groups: Mapping[str, Sequence[str]]) -> list[str]:
+    """Lists with commas taken apart and groups spelt out, in small letters; none twice."""
     given = [name.strip().lower() for several in names for name in several.split(",")]
-    spelt = [found for name in given for found in (known if name == "all" else [name])]
-    return list(dict.fromkeys(spelt))
+    return list(dict.fromkeys(found for name in given for found in groups.get(name, [name])))
 
 
 def all_mechanisms(names: Iterable[str]) -> list[str]:
     """The names, with `all` spelt out; none twice."""
-    known = [entry.mechanism for entry in MECHANISMS]
-    given = [name.strip().lower() for several in names for name in several.split(",")]
-    spelt = [found for name in given for found in (known if name == "all" else [name])]
-    return list(dict.fromkeys(spelt))
+    return _spelt_out(names, {"all": [entry.mechanism for entry in MECHANISMS]})
 
 
 def all_traces(names: Iterable[str]) -> list[str]:
@@ -187,9 +189,11 @@ def _cell(
 def _way(request: Request, entry: ArchitectureEntry, mechanism: MechanismEntry) -> Way | None:
     """How training is brought back: as asked; otherwise an architecture that goes on by itself is
     left to it, and the others take the mechanism's usual way."""
+    alone = Capability.CONTINUES_AFTER_LOSS in entry.capabilities
     if request.way is None:
-        alone = Capability.CONTINUES_AFTER_LOSS in entry.capabilities
         return None if alone or not mechanism.ways else mechanism.ways[0]
+    if request.way is Way.SMALLER and alone:
+        raise UsageError(f"{entry.architecture} goes on by itself as a smaller group: leave --way")
     if request.way not in mechanism.ways:
         known = ", ".join(way.value for way in mechanism.ways) or "none: it does not recover"
         raise UsageError(

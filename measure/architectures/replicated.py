@@ -5,8 +5,9 @@ from abc import abstractmethod
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 from torch.nn.parallel import DistributedDataParallel
-from torch.utils.data import default_collate
+from torch.utils.data import Dataset, default_collate
 
 from measure.architectures.shapes import at_least
 from measure.interfaces.architecture import Architecture, StepResult, TrainingState
@@ -40,23 +41,24 @@ class ReplicatedTraining(Architecture):
         self._replica = DistributedDataParallel(model, process_group=group)
         self.communicate_with(self._replica, group)
         self._optimizer = self.workload.optimizer(model.parameters())
+        dataset = self.workload.dataset()
         self._loader = Loader(
-            self.workload.dataset(),
+            dataset,
             self.workload.batch_per_rank,
             context.rank,
             context.world_size,
             context.seed,
         )
-        self._settle_buckets()
+        self._settle_buckets(dataset)
 
-    def _settle_buckets(self) -> None:
+    def _settle_buckets(self, dataset: Dataset[tuple[Tensor, Tensor]]) -> None:
         """One backward pass that leaves no trace but the order of DDP's buckets.
 
         DDP orders them anew after its first backward pass, and with them the order of summation.
         A group that is formed again in the middle of a training would sum its first step in
         another order than one that was never interrupted, and differ from it in the last bits.
         """
-        dataset, batch = self.workload.dataset(), self.workload.batch_per_rank
+        batch = self.workload.batch_per_rank
         inputs, targets = default_collate([dataset[n] for n in range(batch)])
         buffers = [buffer.clone() for buffer in self._replica.module.buffers()]
         device = self.context.device

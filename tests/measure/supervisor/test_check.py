@@ -113,6 +113,7 @@ def _proofs(architecture: Architecture, replicated: bool) -> dict[str, Proof]:
     return found
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("architecture", "workload"), [("a2", "linear-m2"), ("a4", "megatron-mlp-a4")]
 )
@@ -152,6 +153,7 @@ def _healthy(architecture: Architecture, replicated: bool) -> list[Proof]:
     return proofs
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(
     ("architecture", "workload"), [("a2", "linear-m2"), ("a4", "megatron-mlp-a4")]
 )

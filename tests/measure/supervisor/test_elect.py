@@ -14,8 +14,10 @@ def group(*dead: int, ready: int = 0, starting: int = 0) -> tuple[list[RankView]
     views = [RankView(slot, plays=slot) for slot in range(WORLD)]
     for slot in dead:
         views[slot].died_at = 1.0
-    for number in range(ready + starting):
-        views.append(RankView(WORLD + number, ready=number < ready, member=False))
+    views += [
+        RankView(WORLD + number, ready=number < ready, member=False)
+        for number in range(ready + starting)
+    ]
     return views, [view for view in views[:WORLD] if view.died_at is None]
 
 

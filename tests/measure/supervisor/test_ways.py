@@ -17,6 +17,9 @@ from tests.measure.harness import nothing_left
 from tests.measure.supervisor.test_recovery import STEPS, VICTIM, WORLD, losses, ran
 
 
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
+
+
 @pytest.fixture(autouse=True)
 def _clean() -> Iterator[None]:
     with nothing_left():
@@ -69,9 +72,7 @@ def _reference(seed: int, until: int) -> dict[int, list[float]]:
 
 def test_no_update_and_no_sample_is_lost_or_made_twice(tmp_path: Path) -> None:
     """Against an oracle in one process, which never fails: the same losses, shard by shard."""
-    struck = ran(
-        tmp_path, "a2", FaultEvent(VICTIM, step=25), mechanism="ft7", workload="linear-m2"
-    )
+    struck = ran(tmp_path, "a2", FaultEvent(VICTIM, step=25), mechanism="ft7", workload="linear-m2")
     assert struck["outcome"] == "recovered", struck["reasons"]
     expected = _reference(0, STEPS)
     found = losses(struck)
