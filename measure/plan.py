@@ -93,7 +93,7 @@ def plan_of(
 
 
 def all_architectures(names: Iterable[str]) -> list[str]:
-    """The names, with `all` spelt out, and `seven`: the paper's, A1 as its synchronous one; none twice."""
+    """The names, with `all` spelt out, and `seven`: the paper's, A1 as its synchronous one."""
     known = [entry.architecture for entry in ARCHITECTURES]
     groups = {"all": known, "seven": [name for name in known if name != "a1-async"]}
     return _spelt_out(names, groups)

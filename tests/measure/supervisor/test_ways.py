@@ -16,7 +16,6 @@ from measure.workloads.loader import Loader
 from tests.measure.harness import nothing_left
 from tests.measure.supervisor.test_recovery import STEPS, VICTIM, WORLD, losses, ran
 
-
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
 
