@@ -31,6 +31,7 @@ from measure.rank.event_log import EventLog
 from measure.rank.groups import ProcessGroups, StorePlace, stay_on_loopback
 from measure.rank.heartbeat import Heartbeat
 from measure.rank.training_loop import TrainingLoop
+from measure.state import segment_names
 from measure.state.contract import RunFacts
 from measure.workloads import catalogue as workloads
 from measure.workloads.seeding import seed_generators
@@ -164,7 +165,8 @@ class _Rank:
         )
         self.attached = True
         self.mechanism.attach(architecture, surroundings)
-        self.log.write("attached", generation=generation)
+        shared_bytes = segment_names.held_bytes(surroundings.run_key, context.rank)
+        self.log.write("attached", generation=generation, shared_bytes=shared_bytes)
         step, source, proof = self._restored(architecture, surroundings)
         self.log.write("restored", generation=generation, step=step, source=source)
         optimizer = architecture.state().optimizer

@@ -4,7 +4,7 @@ What one rank must reject all reject, and then an older state is tried: ranks ne
 states of different steps (seed 002).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from measure.interfaces.tier import Tier
 from measure.state.agreement import agree_on
 from measure.state.contract import RankState, RunFacts, capture, restore
 from measure.state.digest import digests
-from measure.state.errors import PeerFailedError
+from measure.state.errors import PeerFailedError, StateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,26 +46,25 @@ class Found:
 
 def newest(tiers: Sequence[Tier], group: Group, log: Log) -> Found | None:
     """This rank's state of the newest step that all ranks can load and verify; None if there is
-    no such step. Called on every rank with its own tiers, in the same order."""
+    no such step. Called on every rank with its own tiers, in the same order.
+
+    PeerFailedError if a rank failed or was lost meanwhile: that says nothing of any state, and
+    the recovery has to begin again.
+    """
     mine = {tier.name: tier.offer() for tier in tiers}
     reports = group.agree("restore/offers", mine)
     for tier, step in _newest_first(tiers, reports):
         offers = [report[tier.name] for report in reports]
         kept: list[Found] = []
-
-        load = partial(_load, tier, step, offers, kept)
-        try:
-            group.agree(f"restore/{tier.name}/{step}", _outcome(load))
-        except PeerFailedError as error:
-            log.write("checkpoint-rejected", step=step, tier=tier.name, why=str(error)[:500])
-        else:
-            _log_rejected(tiers, step, log)
-            for each in tiers:
-                each.went_back(step)
+        outcome = _tried(partial(_load, tier, step, offers, kept))
+        answers = group.agree(f"restore/{tier.name}/{step}", outcome)
+        rejected = {rank: a["rejected"] for rank, a in enumerate(answers) if a["rejected"]}
+        if not rejected:
+            _went_back(tiers, step, log)
             return kept[0]
-    _log_rejected(tiers, 0, log)
-    for tier in tiers:
-        tier.went_back(0)
+        why = "; ".join(f"rank {rank}: {said}" for rank, said in rejected.items())
+        log.write("checkpoint-rejected", step=step, tier=tier.name, why=why[:500])
+    _went_back(tiers, 0, log)
     return None
 
 
@@ -96,17 +95,19 @@ def proof(
     return shown
 
 
-def _load(tier: Tier, step: int, offers: Sequence[Any], into: list[Found]) -> dict[str, Any]:
+def _load(tier: Tier, step: int, offers: Sequence[Any], into: list[Found]) -> None:
     state = tier.load(step, offers)
     into.append(Found(state, tier.name, digests(state).whole))
-    return {}
 
 
-def _log_rejected(tiers: Sequence[Tier], step: int, log: Log) -> None:
+def _went_back(tiers: Sequence[Tier], step: int, log: Log) -> None:
+    """All go on from `step`; what was newer is written down, and never offered again."""
     for tier in tiers:
         for newer, why in tier.rejected():
             if newer > step:
                 log.write("checkpoint-rejected", step=newer, tier=tier.name, why=why)
+    for tier in tiers:
+        tier.went_back(step)
 
 
 def _newest_first(
@@ -122,9 +123,14 @@ def _newest_first(
         yield tier, -negative
 
 
-def _outcome(action: Any) -> Any:
-    """What `action` returns or raises: either is reported, so that no rank is left waiting."""
+def _tried(load: Callable[[], None]) -> dict[str, str] | Exception:
+    """Whether this rank rejects the state, and why; or what kept it from finding out."""
     try:
-        return action()
+        load()
+    except PeerFailedError as error:
+        return error
+    except StateError as error:
+        return {"rejected": f"{type(error).__name__}: {error}"[:300]}
     except Exception as error:
         return error
+    return {"rejected": ""}

@@ -32,15 +32,21 @@ class Election:
 
 
 def elect(
-    everybody: Sequence[RankView], living: Sequence[RankView], world_size: int, traits: Traits
+    everybody: Sequence[RankView],
+    living: Sequence[RankView],
+    world_size: int,
+    traits: Traits,
+    growing: bool = False,
 ) -> Election | None:
-    """The next generation; None while there are too few who could take part. Pure."""
+    """The next generation; None while there are too few who could take part. Pure. `growing`:
+    nobody was lost, the group only takes in who has come back."""
     free = sorted(set(range(world_size)) - {view.plays for view in living})
     ready = [v for v in everybody if not v.member and v.ready and v.died_at is None]
     joining = tuple(zip(ready, free, strict=False))
     if traits.way is Way.SMALLER and traits.shrinks:
         size = len(living) + len(joining)
-        way = "grown" if size == world_size else "smaller"
+        whole = "grown" if growing else "started"
+        way = whole if size == world_size else "smaller"
         return Election(joining, way) if living and traits.fits(size) else None
     if traits.way is None or len(joining) < len(free):
         return None

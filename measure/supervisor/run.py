@@ -18,6 +18,7 @@ from typing import Any
 from measure.interfaces.capabilities import Way
 from measure.job_spec import Detector, JobSpec
 from measure.rank.control import hear, say
+from measure.rank.event_log import read_log
 from measure.rank.heartbeat import HeartbeatReader, create
 from measure.state import segment_names
 from measure.supervisor import detect, lineage
@@ -157,11 +158,14 @@ class Supervisor:
 
     def _died(self, view: RankView) -> None:
         view.died_at = time.monotonic()
-        if not view.member or view.given_up:
+        if not view.member or (view.given_up and not self._had_struck(view)):
             return
         if view.plays is not None:
             # A rank stands for its host: what was in that host's memory is gone with it.
             segment_names.remove(self._job.run_key(), holder=view.plays)
+        if view.given_up:
+            self._arm_what_follows(view)
+            return
         self._growing = False
         if self._lost_at is None:
             self._lost_at = view.died_at
@@ -173,6 +177,12 @@ class Supervisor:
             self._tell_all("lost", rank=view.plays, generation=self._generation)
         if self._traits.grows and self._traits.way is Way.SMALLER:
             self._launch_another()
+
+    def _had_struck(self, view: RankView) -> bool:
+        """Whether a process that was given up was dying of its own fault already, which must not
+        strike its successor again: its log says so."""
+        events = read_log(self._folder / f"rank-{view.rank}.jsonl")
+        return any(event["event"] == "fault" for event in events)
 
     def _arm_what_follows(self, view: RankView) -> None:
         events = self._job.schedule.events
@@ -262,9 +272,9 @@ class Supervisor:
             if view in living:
                 say(pipe, "train", at=at)
         self._training, self._lost_at = True, None
-        if self._pending is None:
+        if self._seen.training_at is None:
             self._seen.training_at = at
-        else:
+        if self._pending is not None:
             self._seen.recoveries.append(self._completed(self._pending, living[0], at))
             self._pending = None
         self._on_phase("training")
@@ -368,7 +378,8 @@ class Supervisor:
         """Chooses who goes on and who replaces, and orders the next generation."""
         idle_at = time.monotonic()
         self._on_phase("recovering")
-        plan = elect(self._seen.ranks, living, self._job.world_size, self._traits)
+        size, growing = self._job.world_size, self._growing
+        plan = elect(self._seen.ranks, living, size, self._traits, growing)
         if plan is None:
             self._start_what_lacks(living)
             return

@@ -24,7 +24,8 @@ def group(*dead: int, ready: int = 0, starting: int = 0) -> tuple[list[RankView]
 def joining(way: Way | None, *dead: int, ready: int, **traits: bool) -> object:
     """What is elected: (slot and place of each who joins, the way), or None."""
     everybody, living = group(*dead, ready=ready)
-    found = elect(everybody, living, WORLD, Traits(False, way, **traits))
+    growing = traits.pop("growing", False)
+    found = elect(everybody, living, WORLD, Traits(False, way, **traits), growing)
     return found and ([(view.rank, place) for view, place in found.joining], found.way)
 
 
@@ -42,7 +43,8 @@ def test_survivors_who_have_everything_go_on_smaller() -> None:
 
 def test_who_has_come_back_meanwhile_is_taken_in() -> None:
     assert joining(Way.SMALLER, 1, 2, ready=1, shrinks=True) == ([(4, 1)], "smaller")
-    assert joining(Way.SMALLER, 1, ready=1, shrinks=True) == ([(4, 1)], "grown")
+    assert joining(Way.SMALLER, 1, ready=1, shrinks=True) == ([(4, 1)], "started")
+    assert joining(Way.SMALLER, 1, ready=1, shrinks=True, growing=True) == ([(4, 1)], "grown")
 
 
 def test_survivors_who_lack_a_part_wait_for_one_who_takes_the_place() -> None:
