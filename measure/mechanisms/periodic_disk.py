@@ -34,21 +34,35 @@ def serves(rank: int, one_writer: bool) -> Serves:
     return Serves.ALL if rank == PUBLISHER else Serves.PART
 
 
-def open_storage(architecture: Architecture, at: Surroundings) -> Storage:
-    """The run's checkpoints as this rank's tier; InfeasibleError if the disk is too small for
-    what retention keeps."""
+def open_storage(
+    architecture: Architecture, at: Surroundings, folder: str = FOLDER, name: str = Storage.name
+) -> Storage:
+    """The checkpoints in a folder of the run as this rank's tier; the publisher makes the folder,
+    and sweeps what dead writers left. InfeasibleError if, as the run begins, the disk is too small
+    for what retention keeps.
+
+    Of several mechanisms each has a folder and a name of its own: one's pruning would take away
+    what another is just writing.
+    """
     rank = architecture.context.rank
-    checkpoints = Checkpoints(at.folder / FOLDER)
-    if rank == PUBLISHER and not at.generation:
+    checkpoints = Checkpoints(at.folder / folder)
+    if rank == PUBLISHER:
         checkpoints.open()
-    if serves(rank, at.one_writer) is not Serves.PART:
-        writers = 1 if at.one_writer else architecture.context.world_size
-        needed = expected_state_bytes(architecture.state()) * writers * (RETENTION.recent + 1)
+    if not at.generation and serves(rank, at.one_writer) is not Serves.PART:
+        needed = bytes_of_all_writers(architecture, at) * (RETENTION.recent + 1)
         try:
             durable.need_space(at.folder, needed)
         except NoSpaceError as error:
             raise InfeasibleError(f"too little storage for checkpoints: {error}") from error
-    return Storage(checkpoints, rank)
+    storage = Storage(checkpoints, rank)
+    storage.name = name
+    return storage
+
+
+def bytes_of_all_writers(architecture: Architecture, at: Surroundings) -> int:
+    """What one generation of checkpoints has in bytes, if every writer has as much as this one."""
+    writers = 1 if at.one_writer else architecture.context.world_size
+    return expected_state_bytes(architecture.state()) * writers
 
 
 class PeriodicDisk(Mechanism):

@@ -138,6 +138,7 @@ class _Rank:
             self.injector.training_started(train["at"])
         assert self.loop is not None
         self.loop.run(first, self.job.steps)
+        self._detach()  # now, while peers are still there: a save may be on its way
         self.log.write("finished", peak_memory_bytes=_peak_memory_bytes(self.job.device))
         say(self.pipe, "finished")
 
@@ -240,9 +241,7 @@ class _Rank:
             return
         self._is_free()
         self.groups.leave()
-        if self.attached:
-            self.attached = False
-            self.mechanism.detach()
+        self._detach()
         self.loop = None
         self.groups.close()
         self.log.write("left")
@@ -251,6 +250,11 @@ class _Rank:
         self.log.write("told", rank=rank)
         if self.groups is not None and not self.continues and self.freeing is None:
             self.freeing = _Freeing(self.groups)
+
+    def _detach(self) -> None:
+        if self.attached:
+            self.attached = False
+            self.mechanism.detach()
 
     def _is_free(self) -> None:
         """The training thread is in no group any more."""

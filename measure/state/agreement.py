@@ -12,9 +12,9 @@ from typing import Any
 
 import torch.distributed as dist
 
-from measure.state.checkpoints import Checkpoints, Generation, Loaded, Rejected
+from measure.state.checkpoints import Checkpoints
 from measure.state.contract import RankState
-from measure.state.errors import NoCheckpointError, PeerFailedError, StateError
+from measure.state.errors import PeerFailedError
 from measure.state.manifest import Receipt
 
 _SILENT = "did not report in time"
@@ -61,6 +61,19 @@ def agree_on(
     return reports
 
 
+def veto(store: dist.Store, name: str, rank: int, world_size: int, why: Exception) -> bool:
+    """Makes an agreement that is still open fail on every rank, for what this rank cannot do.
+
+    Waits for nobody and counts for nothing: this rank still reports to the agreement when its turn
+    comes, as if there had been no veto. Returns whether the agreement has failed, for this or
+    another reason; PeerFailedError if the store is lost.
+    """
+    try:
+        return bool(_Agreement(store, name, rank, world_size).refuse(why)["failed"])
+    except RuntimeError as error:
+        raise PeerFailedError(name, {rank: f"lost the store: {_first_line(error)}"}) from error
+
+
 class _Agreement:
     """One rank's part in one agreement; RuntimeError when the store is lost."""
 
@@ -70,19 +83,25 @@ class _Agreement:
         self._count = f"agreement/{name}/count"
 
     def reach(self, outcome: Mapping[str, Any] | Exception, timeout_s: float) -> dict[str, Any]:
-        failed = isinstance(outcome, Exception)
-        report = {"error": _said(outcome)} if isinstance(outcome, Exception) else {"done": outcome}
-        self._store.set(self._report(self._rank), json.dumps(report))
+        self._say(outcome)
         everybody = self._store.add(self._count, 1) == self._world_size
         if everybody:
             self._tidy()
-        if everybody or failed:
+        if everybody or isinstance(outcome, Exception):
             return self._decide()
         try:
             self._store.wait([self._verdict], timedelta(seconds=timeout_s))
         except dist.DistStoreError:  # time is up; if the store itself is gone, the next call says
             return self._decide(time_is_up=True)
         return self._decided(self._store.get(self._verdict))
+
+    def refuse(self, why: Exception) -> dict[str, Any]:
+        self._say(why)
+        return self._decide()
+
+    def _say(self, outcome: Mapping[str, Any] | Exception) -> None:
+        report = {"error": _said(outcome)} if isinstance(outcome, Exception) else {"done": outcome}
+        self._store.set(self._report(self._rank), json.dumps(report))
 
     def _decide(self, time_is_up: bool = False) -> dict[str, Any]:
         """Proposes a verdict; returns the one that counts, which may be another's."""
@@ -144,65 +163,6 @@ def save_together(
 
     agree_on(store, f"{name}/commit", rank, size, _outcome(commit), timeout_s)
     return receipts
-
-
-def load_together(
-    checkpoints: Checkpoints,
-    store: dist.Store,
-    name: str,
-    rank: int,
-    world_size: int,
-    timeout_s: float,
-) -> Loaded:
-    """This rank's state from the newest generation that every rank can load and verify.
-
-    Rank 0 says which generations there are; each rank reads its own shards only. What one rank
-    must reject all reject. NoCheckpointError on every rank if none is left; PeerFailedError if
-    rank 0 does not answer. `name` as of `agree`.
-    """
-    offered, rejected = _offered(checkpoints, store, name, rank, timeout_s)
-    for step, digest in offered:
-        loaded: list[tuple[Generation, RankState]] = []
-
-        def load(step: int = step, digest: str = digest, into: Any = loaded) -> dict[str, Any]:
-            generation = _find(checkpoints, step, digest)
-            into.append((generation, checkpoints.load(generation, rank)))
-            return {}
-
-        try:
-            agree_on(store, f"{name}/{step}", rank, world_size, _outcome(load), timeout_s)
-        except PeerFailedError as error:
-            rejected.append(Rejected(step, str(error)))
-        else:
-            generation, state = loaded[0]
-            newer = sorted((r for r in rejected if r.step > step), key=lambda r: -r.step)
-            return Loaded(generation, {rank: state}, tuple(newer))
-    newest_first = sorted(((r.step, r.why) for r in rejected), reverse=True)
-    raise NoCheckpointError(checkpoints.folder, newest_first)
-
-
-def _offered(
-    checkpoints: Checkpoints, store: dist.Store, name: str, rank: int, timeout_s: float
-) -> tuple[list[tuple[int, str]], list[Rejected]]:
-    """The generations (step, digest of the manifest) as rank 0 sees them, and what it rejects."""
-    key = f"agreement/{name}/offered"
-    if rank == 0:
-        offered = [(g.step, g.digest) for g in checkpoints.generations()]
-        rejected = [(r.step, r.why) for r in checkpoints.rejected()]
-        store.set(key, json.dumps([offered, rejected]))
-    try:
-        store.wait([key], timedelta(seconds=timeout_s))
-        found = json.loads(store.get(key))
-    except RuntimeError as error:
-        raise PeerFailedError(name, {0: _SILENT}) from error
-    return [(step, digest) for step, digest in found[0]], [Rejected(*r) for r in found[1]]
-
-
-def _find(checkpoints: Checkpoints, step: int, digest: str) -> Generation:
-    for generation in checkpoints.generations():
-        if (generation.step, generation.digest) == (step, digest):
-            return generation
-    raise StateError(f"the generation of step {step} is not there as rank 0 sees it")
 
 
 def _outcome(action: Callable[[], Any]) -> Any:

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 import torch.distributed as dist
 
-from measure.state.agreement import agree, agree_on, load_together, save_together
+from measure.state.agreement import agree, agree_on, save_together, veto
 from measure.state.checkpoints import Checkpoints
-from measure.state.digest import digests
-from measure.state.errors import NoCheckpointError, PeerFailedError
+from measure.state.errors import PeerFailedError
 from measure.state.manifest import Receipt, Serves
 from tests.measure.ranks import _hosted_store as hosted_store
 from tests.measure.state.folders import loaded_step, save
@@ -214,40 +213,37 @@ def test_a_manifest_that_cannot_be_written_fails_the_save_on_all(tmp_path: Path)
     assert loaded_step(checkpoints) == 1
 
 
-def _load(store: dist.Store, rank: int, size: int, folder: str) -> Any:
-    try:
-        loaded = load_together(Checkpoints(Path(folder)), store, "load", rank, size, _PATIENT_S)
-    except NoCheckpointError as error:
-        return str(error)
-    proof = digests(loaded.states[rank])
-    return loaded.generation.step, proof, [(r.step, r.why) for r in loaded.rejected]
+def _veto(store: dist.Store, rank: int, size: int, rounds: int) -> list[Said]:
+    """The last rank vetoes every second agreement before it comes to it."""
+    found = []
+    for number in range(rounds):
+        vetoing, name = rank == size - 1 and number % 2 == 1, f"round {number}"
+        error = ValueError("cannot take part")
+        if vetoing:
+            assert veto(store, name, rank, size, error)
+            time.sleep(0.05)
+        outcome: Any = error if vetoing else {"r": rank}
+        found.append(said(partial(agree_on, store, name, rank, size, outcome, _PATIENT_S)))
+    return [*found, Said(store.num_keys(), {}, 0.0)]
 
 
-def test_ranks_load_the_newest_step_that_all_of_them_can(tmp_path: Path) -> None:
-    """Rank 1's shard of the newest is damaged: rank 0, whose own is whole, goes back as well."""
-    checkpoints = _two_saved(tmp_path)
-    for step in (2, 3, 4):
-        save(checkpoints, step)
-    newest = checkpoints.generations()[0]
-    path = newest.folder / newest.manifest.of_rank(1).file
-    path.write_bytes(path.read_bytes()[:-1] + b"x")
-    (tmp_path / "step-00000003" / "manifest.json").unlink()
-    answers = on_ranks(_load, 2, str(tmp_path))
-    for rank, (step, proof, rejected) in enumerate(answers):
-        assert step == 2
-        assert proof == digests(small_state(2, rank, 2))
-        assert [s for s, _ in rejected] == [4, 3]
-        assert "rank 1: CorruptStateError" in rejected[0][1]
-        assert "never committed" in rejected[1][1]
+def test_a_veto_fails_an_agreement_on_all_at_once_and_leaves_nothing_behind() -> None:
+    for answer in on_ranks(_veto, _RANKS, 20):
+        for number, one in enumerate(answer[:-1]):
+            assert list(one.failures) == [_RANKS - 1] * (number % 2)
+            assert one.seconds < _PATIENT_S / 4
+        assert answer[-1].result <= 2 * (_RANKS + 2) + 4
 
 
-def test_ranks_that_can_load_nothing_all_say_so(tmp_path: Path) -> None:
-    checkpoints = _two_saved(tmp_path)
-    newest = checkpoints.generations()[0]
-    (newest.folder / newest.manifest.of_rank(1).file).write_bytes(b"")
-    for answer in on_ranks(_load, 2, str(tmp_path)):
-        assert "no checkpoint in" in answer
-        assert "step 1: rank-00001-" in answer
+def _veto_late(store: dist.Store, rank: int, size: int) -> Any:
+    found = said(lambda: agree_on(store, "1", rank, size, {"r": rank}, _PATIENT_S))
+    return found.result, veto(store, "1", rank, size, ValueError("too late"))
+
+
+def test_a_veto_of_what_is_decided_changes_nothing() -> None:
+    for result, failed in on_ranks(_veto_late, 2):
+        assert result == [{"r": 0}, {"r": 1}]
+        assert not failed
 
 
 def test_a_lost_store_is_an_error_of_its_own() -> None:

@@ -1,0 +1,74 @@
+"""From which state ranks go on: the newest one that all of them can prove."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch.distributed as dist
+
+from measure.rank.event_log import EventLog, read_log
+from measure.rank.restoring import Group, newest
+from measure.state.checkpoints import Checkpoints
+from measure.state.digest import digests
+from measure.state.storage import Storage
+from tests.measure.state.folders import save
+from tests.measure.state.processes import on_ranks
+from tests.measure.state.states import small_state
+
+pytestmark = pytest.mark.integration
+
+_PATIENT_S = 20.0
+
+
+def _saved(folder: Path, *steps: int) -> Checkpoints:
+    checkpoints = Checkpoints(folder / "checkpoints")
+    checkpoints.open()
+    for step in steps:
+        save(checkpoints, step)
+    return checkpoints
+
+
+def _load(store: dist.Store, rank: int, size: int, folder: str) -> Any:
+    """(Step, digests of the state, digest promised; what the log says was rejected)."""
+    path = Path(folder) / f"rank-{rank}.jsonl"
+    tiers = [Storage(Checkpoints(Path(folder) / "checkpoints"), rank)]
+    found = newest(tiers, Group(store, rank, size, _PATIENT_S), EventLog(path, rank))
+    rejected = [
+        (event["step"], event["why"])
+        for event in read_log(path)
+        if event["event"] == "checkpoint-rejected"
+    ]
+    if found is None:
+        return None, rejected
+    return (found.state.step, digests(found.state), found.digest), rejected
+
+
+def _damage(checkpoints: Checkpoints, rank: int, content: bytes | None = None) -> None:
+    """Another last byte in a rank's newest shard, or another content."""
+    generation = checkpoints.generations()[0]
+    path = generation.folder / generation.manifest.of_rank(rank).file
+    path.write_bytes(path.read_bytes()[:-1] + b"x" if content is None else content)
+
+
+def test_ranks_load_the_newest_step_that_all_of_them_can(tmp_path: Path) -> None:
+    """Rank 1's shard of the newest is damaged: rank 0, whose own is whole, goes back as well."""
+    checkpoints = _saved(tmp_path, 1, 2, 3, 4)
+    _damage(checkpoints, 1)
+    (checkpoints.folder / "step-00000003" / "manifest.json").unlink()
+    answers = on_ranks(_load, 2, str(tmp_path))
+    for rank, (loaded, rejected) in enumerate(answers):
+        expected = digests(small_state(2, rank, 2))
+        assert loaded == (2, expected, expected.whole)
+        assert [step for step, _ in rejected] == [4, 3]
+        assert "rank 1: CorruptStateError" in rejected[0][1]
+        assert "never committed" in rejected[1][1]
+    assert [g.step for g in checkpoints.generations()] == [2, 1], "what lay ahead is over"
+
+
+def test_ranks_that_can_load_nothing_all_say_so(tmp_path: Path) -> None:
+    checkpoints = _saved(tmp_path, 1)
+    _damage(checkpoints, 1, b"")
+    for loaded, rejected in on_ranks(_load, 2, str(tmp_path)):
+        assert loaded is None
+        assert [step for step, _ in rejected] == [1]
+        assert rejected[0][1].startswith("rank-00001-")
