@@ -39,6 +39,10 @@ class Groups(Protocol):
     def pair(self, peer: int, label: str = "") -> PairGroup:
         """A group of this rank and `peer`, without any group of all ranks."""
 
+    def host_group(self) -> dist.ProcessGroup:
+        """A gloo group of all ranks beside the training's, for memory of the host; the same one
+        at a second call. InfeasibleError where the architecture has no `world`."""
+
 
 @dataclass(frozen=True)
 class RankContext:

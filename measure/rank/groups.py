@@ -13,6 +13,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
+from measure.errors import InfeasibleError
 from measure.rank import way_out
 
 
@@ -82,6 +83,7 @@ class ProcessGroups:
         self._rank, self._world_size = rank, world_size
         self._backend = backend
         self._round_limit = timedelta(seconds=round_limit_s)
+        self._host: dist.ProcessGroup | None = None
         self.formation_s = 0.0
         """Time spent in forming groups so far, seconds."""
 
@@ -126,6 +128,22 @@ class ProcessGroups:
         with self._timed():
             return GlooPair(store, self._rank, peer, self._round_limit)
 
+    def host_group(self) -> dist.ProcessGroup:
+        """A gloo group of all ranks beside the training's, whose collectives it never meets; the
+        same one at a second call. InfeasibleError where the architecture has no `world`."""
+        if not dist.is_initialized():
+            raise InfeasibleError(
+                "it needs a long-lived group of all ranks; this architecture has none"
+            )
+        if self._host is None:
+            store = dist.PrefixStore("host", self.store)
+            with self._timed():
+                made: Any = dist.ProcessGroupGloo(
+                    store, self._rank, self._world_size, self._timeout
+                )
+            self._host = made
+        return self._host
+
     def leave(self) -> None:
         """Sets free whoever is blocked in one of the groups; the groups are of no use after."""
         if self._backend == "nccl":
@@ -135,6 +153,7 @@ class ProcessGroups:
 
     def close(self) -> None:
         """Lets go of every group, for the next generation; whoever held one has dropped it."""
+        self._host = None
         gc.collect()  # DDP and its group hold each other
         if dist.is_initialized():
             dist.destroy_process_group()

@@ -59,7 +59,9 @@ _write, _fill, _agree_on = durable.Draft.write, Slot.fill, agreement.agree_on
 def one_step(self: TrainingLoop, step: int) -> None:
     plan = _plan()
     mine = plan.get("place") == self.injector._place and plan.get("step") == step
-    _now.update(step=step, moment=plan["moment"] if mine else "", agreements=plan.get("nth", 0))
+    _now["step"] = step
+    if mine:
+        _now.update(moment=plan["moment"], agreements=plan["nth"])
     if _in_moment("collective"):
         _die_within_a_collective()
     after_step = self.mechanism.after_step
@@ -69,11 +71,11 @@ def one_step(self: TrainingLoop, step: int) -> None:
             _die()
         after_step(number)
 
-    self.mechanism.after_step = saving  # type: ignore[method-assign]
+    vars(self.mechanism)["after_step"] = saving
     try:
         _one_step(self, step)
     finally:
-        del self.mechanism.after_step
+        del vars(self.mechanism)["after_step"]
         _now["moment"] = "" if _now["moment"] not in _IN_BACKGROUND else _now["moment"]
 
 
@@ -134,4 +136,4 @@ durable.Draft.write = write  # type: ignore[method-assign]
 Slot.fill = fill  # type: ignore[method-assign]
 for _module in (agreement, background, replicas):
     if hasattr(_module, "agree_on"):
-        _module.agree_on = agree_on
+        vars(_module)["agree_on"] = agree_on

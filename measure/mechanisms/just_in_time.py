@@ -1,0 +1,207 @@
+"""FT4: just-in-time checkpoint (paper, II-B). Nothing while nothing is announced; when a fault is,
+one emergency save of all ranks to peers' memory, before it strikes.
+
+Ranks hear of a warning between different steps, and a save needs one step of all. Each rank
+counts itself in the store when it has heard; the last one names the step: a later one of its own,
+which nobody can have completed without it. Whoever is past that step all the same (an
+architecture whose ranks do not wait for each other) says so before anything is sent, and all
+take a later one.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from measure.faults.schedule import FaultEvent
+from measure.interfaces.architecture import Architecture
+from measure.interfaces.mechanism import Mechanism, Surroundings
+from measure.interfaces.tier import Tier
+from measure.mechanisms.peer_memory import PATH
+from measure.rank.links import any_links
+from measure.rank.state_size import expected_state_bytes
+from measure.state.agreement import agree_on
+from measure.state.contract import capture
+from measure.state.errors import StateError
+from measure.state.replicas import Replicas
+
+_LABEL = "ft4"
+_PEERS = 1
+_MOST_ATTEMPTS = 5
+
+
+@dataclass
+class _Warning:
+    """An announced fault, its save still to come."""
+
+    event: FaultEvent
+    heard_at: float
+    target: int | None = None
+    """How many steps are to be complete when all save."""
+    is_mine_to_name: bool = False
+    attempt: int = 0
+
+    @property
+    def key(self) -> str:
+        """In the store; a schedule strikes no rank twice."""
+        return f"{_LABEL}/warned/{self.event.rank}"
+
+    def is_past(self, now: float) -> bool:
+        """Whether the fault was to have struck by `now`."""
+        return now > self.heard_at + (self.event.lead_s or 0.0)
+
+
+class JustInTime(Mechanism):
+    """Saves to the next rank's memory when a fault is announced."""
+
+    def __init__(self) -> None:
+        self._replicas = Replicas(_LABEL, "peer memory, emergency save")
+        self._warnings: dict[int, _Warning] = {}
+        self._given_up = False
+
+    def attach(self, architecture: Architecture, surroundings: Surroundings) -> None:
+        """Reserves memory, and forms a group for the save: pairs where the architecture has no
+        group of all ranks. Announced faults that are still to come are saved for in this
+        generation."""
+        self._architecture: Architecture | None = architecture
+        self._at = surroundings
+        self._given_up = False
+        self._done: int | None = None
+        self._last: tuple[int, float, int] | None = None
+        context, began = architecture.context, time.monotonic()
+        self._replicas.attach(
+            surroundings,
+            context,
+            any_links(context, _LABEL),
+            _PEERS,
+            expected_state_bytes(architecture.state()),
+        )
+        pending = [w for w in self._warnings.values() if not w.is_past(began)]
+        self._warnings = {}
+        for warning in pending:
+            self._heard(warning.event, warning.heard_at)
+
+    def after_step(self, step: int) -> None:
+        """Saves if all ranks are to save after this step."""
+        if self._done is None:  # the optimizer's tensors are there now
+            self._prepare(step + 1)
+        self._done = step + 1
+        if not self._warnings or self._is_over():
+            return
+        try:
+            self._serve(self._done)
+        except (StateError, RuntimeError):
+            if not self._at.goes_on_alone:
+                raise
+            self._given_up = True
+
+    def on_warning(self, event: FaultEvent) -> None:
+        """Notes it. Other ranks may be a step or two away."""
+        if not self._is_over():
+            self._heard(event, time.monotonic())
+
+    def tiers(self) -> Sequence[Tier]:
+        """Peers' memory."""
+        return (self._replicas,)
+
+    def detach(self) -> None:
+        """Lets go of the links; what was saved stays until a newer save is committed."""
+        self._replicas.detach()
+        self._architecture = None
+
+    def _is_over(self) -> bool:
+        return self._given_up or (self._at.goes_on_alone and self._at.somebody_lost())
+
+    def _prepare(self, done: int) -> None:
+        assert self._architecture is not None
+        self._replicas.prepare(capture(self._architecture, done, self._at.facts))
+
+    def _heard(self, event: FaultEvent, heard_at: float) -> None:
+        """Counts this rank among those that know; the last of them names the step."""
+        assert self._architecture is not None
+        warning = self._warnings[event.rank] = _Warning(event, heard_at)
+        known = self._at.store.add(warning.key, 1)
+        warning.is_mine_to_name = known == self._architecture.context.world_size
+        self._name_target(warning)
+
+    def _serve(self, done: int) -> None:
+        """What is due after `done` steps, in the same order on every rank."""
+        for warning in self._warnings.values():
+            self._ask_for_target(warning)
+        due = [w for w in self._warnings.values() if w.target is not None and w.target <= done]
+        for warning in sorted(due, key=lambda w: (w.target, w.event.rank)):
+            if self._all_are_here(warning, done):
+                self._save_for(warning, done)
+                del self._warnings[warning.event.rank]
+
+    def _name_target(self, warning: _Warning) -> None:
+        if warning.is_mine_to_name and self._done is not None:
+            warning.target = self._done + self._margin()
+            warning.is_mine_to_name = False
+            self._at.store.set(f"{warning.key}/target", str(warning.target))
+
+    def _ask_for_target(self, warning: _Warning) -> None:
+        """Looks whether the last rank to hear has named the step."""
+        self._name_target(warning)
+        store, key = self._at.store, f"{warning.key}/target"
+        if warning.target is None and store.check([key]):
+            warning.target = int(store.get(key))
+
+    def _margin(self) -> int:
+        """How many steps ahead no rank can be of another: half a ring where neighbours alone
+        wait for each other."""
+        assert self._architecture is not None
+        return 1 + (self._architecture.context.world_size // 2 if self._at.goes_on_alone else 0)
+
+    def _all_are_here(self, warning: _Warning, done: int) -> bool:
+        """Whether all ranks are at the step that was named; if one is past it, a later one is."""
+        assert self._architecture is not None
+        context = self._architecture.context
+        name = f"{warning.key}/{warning.attempt}"
+        reports = agree_on(
+            self._at.store,
+            name,
+            context.rank,
+            context.world_size,
+            {"done": done},
+            self._at.timeout_s,
+        )
+        furthest = max(report["done"] for report in reports)
+        if all(report["done"] == furthest for report in reports):
+            return True
+        warning.attempt += 1
+        if warning.attempt == _MOST_ATTEMPTS:
+            raise StateError(f"after {warning.attempt} attempts no step is common to all ranks")
+        warning.target = furthest + self._margin()
+        return False
+
+    def _save_for(self, warning: _Warning, done: int) -> None:
+        """The emergency save; one serves all that are announced for the same step."""
+        if self._last is None or self._last[0] != done:
+            self._last = self._save(warning.event.rank, done)
+        _, save_s, size_bytes = self._last
+        ended = time.monotonic()
+        self._at.log.write(
+            "emergency",
+            rank=warning.event.rank,
+            step=done,
+            s=ended - warning.heard_at,
+            save_s=save_s,
+            bytes=size_bytes,
+            within=not warning.is_past(ended),
+            lead_s=warning.event.lead_s,
+        )
+
+    def _save(self, victim: int, done: int) -> tuple[int, float, int]:
+        """Saves on all ranks or on none; (step, seconds, bytes sent)."""
+        assert self._architecture is not None
+        at, began = self._at, time.monotonic()
+        try:
+            state = capture(self._architecture, done, at.facts)
+            size_bytes = self._replicas.save(state, f"save-{victim}-{done}")
+        except (StateError, RuntimeError) as error:
+            spent_s = time.monotonic() - began
+            at.log.write("save-failed", step=done, s=spent_s, why=str(error)[:300])
+            raise
+        save_s = time.monotonic() - began
+        at.log.write("saved", step=done, s=save_s, bytes=size_bytes, path=PATH)
+        return done, save_s, size_bytes

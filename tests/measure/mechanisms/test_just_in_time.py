@@ -1,0 +1,168 @@
+"""FT4: one save of all ranks between a warning and its fault."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from measure.faults.schedule import FaultEvent
+from measure.interfaces.mechanism import Surroundings
+from measure.mechanisms import just_in_time
+from measure.mechanisms.just_in_time import JustInTime
+from measure.state.errors import StateError
+from tests.measure.harness import nothing_left
+from tests.measure.mechanisms.test_peer_memory import (
+    VICTIM,
+    events_of,
+    losses,
+    ran,
+    restored_from,
+)
+from tests.measure.state.processes import on_ranks
+from tests.measure.state.states import FACTS, alone
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
+
+TIER = "peer memory, emergency save"
+STEPS, LEAD_S = 300, 1.0
+"""Training goes on for longer than the lead on any machine, and a save takes a small part of it."""
+
+
+@pytest.fixture(autouse=True)
+def _clean() -> Iterator[None]:
+    with nothing_left():
+        yield
+
+
+def announced(folder: Path, architecture: str, *events: FaultEvent, **more: Any) -> dict[str, Any]:
+    """A run under FT4; by default rank 2 is lost `LEAD_S` after step 25."""
+    events = events or (FaultEvent(VICTIM, step=25, lead_s=LEAD_S),)
+    return ran(folder, architecture, *events, mechanism="ft4", **{"steps": STEPS, **more})
+
+
+@pytest.mark.parametrize("architecture", ["a1-sync", "a2", "a3", "a4", "a5", "a7"])
+def test_an_announced_loss_costs_the_steps_since_the_emergency_save(
+    tmp_path: Path, architecture: str
+) -> None:
+    struck = announced(tmp_path, architecture)
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    ((step, tier),) = restored_from(struck)
+    assert (tier, 26 <= step <= 28) == (TIER, True)
+    saves = events_of(struck, "emergency")
+    assert {(save["step"], save["within"], save["lead_s"]) for save in saves} == {
+        (step, True, LEAD_S)
+    }
+    assert all(0.0 < save["save_s"] <= save["s"] and save["bytes"] > 0 for save in saves)
+    assert {save["path"] for save in events_of(struck, "saved")} == {"peer memory"}
+
+
+def test_a_recovered_run_learns_what_an_uninterrupted_one_learns(tmp_path: Path) -> None:
+    calm = ran(tmp_path, "a5", mechanism="ft4", steps=STEPS)
+    struck = announced(tmp_path, "a5")
+    assert (calm["outcome"], struck["outcome"]) == ("completed", "recovered"), struck["reasons"]
+    assert losses(struck) == losses(calm)
+
+
+def test_nothing_is_saved_while_nothing_is_announced(tmp_path: Path) -> None:
+    struck = ran(tmp_path, "a5", FaultEvent(VICTIM, step=25), mechanism="ft4")
+    assert struck["outcome"] == "restarted-from-zero"
+    assert events_of(struck, "saved") == []
+
+
+def test_too_short_a_lead_leaves_nothing(tmp_path: Path) -> None:
+    struck = announced(tmp_path, "a5", FaultEvent(VICTIM, step=25, lead_s=0.0), steps=60)
+    assert struck["outcome"] == "restarted-from-zero", struck["reasons"]
+
+
+def test_two_announced_at_once_share_a_save_or_have_one_each(tmp_path: Path) -> None:
+    both = [FaultEvent(rank, step=25, lead_s=LEAD_S) for rank in (1, 3)]
+    struck = announced(tmp_path, "a5", *both)
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    assert len(events_of(struck, "emergency")) == 8
+
+
+def test_one_announced_after_the_other(tmp_path: Path) -> None:
+    events = FaultEvent(2, step=25, lead_s=LEAD_S), FaultEvent(3, step=150, lead_s=LEAD_S)
+    struck = announced(tmp_path, "a4", *events)
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    assert len(restored_from(struck)) == 2
+    assert {tier for _, tier in restored_from(struck)} == {TIER}
+
+
+@pytest.mark.parametrize("architecture", ["a6", "a1-async"])
+def test_ranks_without_a_group_of_all_save_over_pairs(tmp_path: Path, architecture: str) -> None:
+    struck = announced(tmp_path, architecture)
+    assert struck["outcome"] == "graceful", struck["reasons"]
+    saves = events_of(struck, "emergency")
+    assert [save["slot"] for save in saves] == [0, 1, 2, 3]
+    assert len({save["step"] for save in saves}) == 1
+
+
+def test_tiers_of_several_mechanisms_stand_beside_each_other(tmp_path: Path) -> None:
+    lost = FaultEvent(VICTIM, step=25, lead_s=LEAD_S)
+    struck = ran(tmp_path, "a5", lost, mechanism="ft4+ft2+ft1", steps=STEPS)
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    ((step, tier),) = restored_from(struck)
+    assert (step > 26, tier) == (True, "peer memory")
+
+
+class _Replicas:
+    """Stands in for memory: notes what is saved."""
+
+    def __init__(self, *_: str) -> None:
+        self.saved: list[int] = []
+
+    def attach(self, *_: Any) -> None:
+        pass
+
+    def prepare(self, _: Any) -> None:
+        pass
+
+    def save(self, state: Any, _: str) -> int:
+        self.saved.append(state.step)
+        return 1
+
+
+def _out_of_step(store: Any, rank: int, size: int, leads: list[int], alone_too: bool) -> Any:
+    """Each rank hears after another number of steps, and makes them without the others."""
+    setattr(just_in_time, "Replicas", _Replicas)  # noqa: B010
+    setattr(just_in_time, "any_links", lambda *_: {})  # noqa: B010
+    architecture, found = alone(rank, size), JustInTime()
+    log = SimpleNamespace(write=lambda *_, **__: 0.0)
+    at = Surroundings(
+        Path("/nowhere"),
+        "0" * 12,
+        store,
+        lambda: store,
+        0,
+        5.0,
+        1,
+        1,
+        False,
+        alone_too,
+        lambda: False,
+        FACTS,
+        cast("Any", log),
+    )
+    found.attach(architecture, at)
+    for step in range(leads[rank]):
+        found.after_step(step)
+    found.on_warning(FaultEvent(0, step=1, lead_s=60.0))
+    store.set(f"heard {rank}", "")
+    if alone_too:
+        store.wait([f"heard {each}" for each in range(size)])
+    try:
+        for step in range(leads[rank], leads[rank] + 40):
+            found.after_step(step)
+    except StateError as error:
+        return str(error)
+    return cast("Any", found._replicas).saved
+
+
+def test_a_rank_that_is_ahead_makes_all_take_a_later_step() -> None:
+    found = on_ranks(_out_of_step, 3, [2, 20, 5], True)
+    assert len(found[0]) == 1
+    assert found == [found[0]] * 3
+    assert found[0][0] > 20
