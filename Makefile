@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak exposure screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak exposure matrix overheads screenshots data clean
 
 help:
 	@echo "make demo       set up, create a database with the paper's cluster, recommend"
@@ -16,6 +16,8 @@ help:
 	@echo "make benchmark  the performance figures, as ratios"
 	@echo "make soak       hundreds of real runs under faults, one after the other"
 	@echo "make exposure   what a lost worker does to each architecture on this machine"
+	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
+	@echo "make overheads  what each mechanism costs while nothing fails, against a baseline"
 	@echo "make screenshots  every page in light and dark, wide and narrow; the README's pictures"
 	@echo "make data       regenerate the generated files of data/"
 	@echo "make clean      remove what the other targets made"
@@ -89,6 +91,20 @@ exposure: measuring
 	$(MEASURE) --architecture a6 --trace f1 --first-seed 3 --seeds 4 --detector supervisor
 	$(MEASURE) --architecture a6 --trace none --seeds 3
 	$(BIN)/advisor exposure --db $(DEMO)/exposure.db --cluster $(CLUSTER)
+
+# All tuples of the paper's matrix, the infeasible ones tried as well: PROFILE=smoke takes minutes.
+PROFILE ?= cpu
+MATRIX := $(BIN)/advisor measure --profile $(PROFILE) --device cpu --db $(DEMO)/matrix.db \
+  --folder $(DEMO)/matrix-runs --cluster $(CLUSTER) --architecture seven --mechanism all
+
+matrix: measuring
+	@mkdir -p $(DEMO)
+	$(MATRIX) --trace all
+	$(BIN)/advisor coverage --db $(DEMO)/matrix.db --cluster $(CLUSTER)
+
+overheads: measuring
+	@mkdir -p $(DEMO)
+	$(MATRIX) --trace none
 
 screenshots: setup
 	$(BIN)/python -m tests.app.screenshots --all $(DEMO)/screenshots --readme docs/pictures

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any
 
 from db.pooling import Mean, mean_of
@@ -13,6 +14,8 @@ QUANTITIES = (
     RunQuantity.DETECTION,
     RunQuantity.POST_FAILURE_THROUGHPUT,
     RunQuantity.AGGREGATE_SLOWDOWN,
+    RunQuantity.OVERHEAD,
+    RunQuantity.LOST_STEPS,
 )
 
 
@@ -23,21 +26,35 @@ class TupleSummary:
     architecture: str
     mechanism: str
     trace: str | None
+    way: str | None
     runs: int
     valid: int
     censored: int
     outcomes: dict[str, int]
+    infeasible_reason: str | None
+    """Why it cannot run, as the first run that said so did."""
     means: dict[RunQuantity, Mean | None]
+    recovery_s: float | None
+    """The median over the runs that were brought back, from the fault to the next step."""
+    recovered: int
+    """How many they are."""
 
     def as_json(self) -> dict[str, Any]:
         return {
             "architecture": self.architecture,
             "mechanism": self.mechanism,
             "trace": self.trace,
+            "way": self.way,
             "runs": self.runs,
             "valid": self.valid,
             "censored": self.censored,
             "outcomes": self.outcomes,
+            "infeasible_reason": self.infeasible_reason,
+            "recovery_total_s": (
+                None
+                if self.recovery_s is None
+                else {"median": self.recovery_s, "n": self.recovered}
+            ),
             **{str(quantity): _mean_json(mean) for quantity, mean in self.means.items()},
         }
 
@@ -53,21 +70,30 @@ def summarise(runs: Iterable[RunSummary]) -> list[TupleSummary]:
 def _summary(runs: Sequence[RunSummary]) -> TupleSummary:
     valid = [run for run in runs if run.validity is RunValidity.VALID]
     outcomes = sorted(str(run.outcome) for run in runs if run.outcome is not None)
+    recoveries = _present(valid, RunQuantity.RECOVERY_TOTAL)
     return TupleSummary(
         architecture=runs[0].architecture,
         mechanism=runs[0].mechanism,
         trace=runs[0].trace,
+        way=runs[0].way,
         runs=len(runs),
         valid=len(valid),
         censored=sum(run.censored_at_s is not None for run in valid),
         outcomes={name: outcomes.count(name) for name in dict.fromkeys(outcomes)},
+        infeasible_reason=next((r.infeasible_reason for r in runs if r.infeasible_reason), None),
+        recovery_s=median(recoveries) if recoveries else None,
+        recovered=len(recoveries),
         means={quantity: _mean(valid, quantity) for quantity in QUANTITIES},
     )
 
 
 def _mean(runs: Iterable[RunSummary], quantity: RunQuantity) -> Mean | None:
+    return mean_of(_present(runs, quantity))
+
+
+def _present(runs: Iterable[RunSummary], quantity: RunQuantity) -> list[float]:
     found = (run.values.get(quantity) for run in runs)
-    return mean_of([value for value in found if value is not None])
+    return [value for value in found if value is not None]
 
 
 def _mean_json(mean: Mean | None) -> dict[str, Any] | None:

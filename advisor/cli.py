@@ -22,6 +22,7 @@ _COMMANDS = {
     "measure": "Train under faults on this machine, and see which architectures survive.",
     "ingest": "Store run records, and pool them into operating points.",
     "exposure": "Which architectures survive a lost worker, and at what cost.",
+    "coverage": "Which tuples of architecture, mechanism and trace were observed.",
     "clusters": "The clusters that the database knows, with what was measured.",
     "sql": "Ask the database in SQL, read-only.",
     "db": "Create, upgrade, check, fill and export the database.",

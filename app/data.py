@@ -13,6 +13,8 @@ import streamlit as st
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
+from advisor.coverage import Coverage
+from advisor.coverage import coverage as covered
 from advisor.decide import decide
 from advisor.evidence import load_evidence
 from advisor.recommendation import Recommendation, Versions
@@ -90,6 +92,12 @@ def exposure(cluster: str) -> Exposures:
     """What a lost worker does on a cluster, by published and by own runs."""
     with database() as engine:
         return _exposure(url(), cluster, token(engine))
+
+
+def coverage(cluster: str | None) -> Coverage:
+    """Which tuples were observed on a cluster, or on any (None)."""
+    with database() as engine:
+        return _coverage(url(), cluster, token(engine))
 
 
 def run_choices(cluster: str) -> RunChoices:
@@ -177,6 +185,12 @@ def _exposure(address: str, cluster: str, changed: str) -> Exposures:
             run_queries.exposure(connection, cluster),
             run_queries.first_detections(connection, cluster),
         )
+
+
+@st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner=False)
+def _coverage(address: str, cluster: str | None, changed: str) -> Coverage:
+    with reading(_engine(address)) as connection:
+        return covered(connection, cluster)
 
 
 @st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner=False)

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
-from db import run_rows
+from db import composed, run_rows
 from db.errors import InvalidDataError
 from db.models import Base
 from db.records import CampaignStatus
@@ -124,6 +124,7 @@ def _ingest(connection: Connection, file: RecordFile, status: CampaignStatus) ->
     if _is_known(connection, file):
         return False
     record = file.record
+    _add_composed(connection, record.cell.mechanism)
     _require_catalogued(connection, record)
     # Always in this order: two processes that wait for each other's rows would be a deadlock.
     _add(connection, "sources", run_rows.source_row(record))
@@ -142,6 +143,9 @@ def _ingest(connection: Connection, file: RecordFile, status: CampaignStatus) ->
         ("fault_events", run_rows.fault_rows(record)),
         ("detections", run_rows.detection_rows(record)),
         ("recovery_phases", run_rows.phase_rows(record)),
+        ("run_recoveries", run_rows.recovery_rows(record)),
+        ("run_saves", run_rows.save_rows(record)),
+        ("emergency_saves", run_rows.emergency_rows(record)),
     ):
         if rows:
             connection.execute(insert(_TABLES[table]), rows)
@@ -159,6 +163,23 @@ def _is_known(connection: Connection, file: RecordFile) -> bool:
             f"{stored[:12]}..., this one {file.sha256[:12]}...); nothing is overwritten"
         )
     return stored is not None
+
+
+def _add_composed(connection: Connection, name: str) -> None:
+    """The catalogue's rows of a mechanism such as ft4+ft2+ft1, made from those of its parts."""
+    mechanisms, pairs = _TABLES["mechanisms"], _TABLES["compatibility"]
+    names = name.split("+")
+    known = select(mechanisms.c.mechanism).where(mechanisms.c.mechanism == name)
+    if len(names) == 1 or connection.execute(known).first():
+        return
+    found = connection.execute(select(mechanisms).where(mechanisms.c.mechanism.in_(names)))
+    parts = {row["mechanism"]: dict(row) for row in found.mappings()}
+    if set(parts) != set(names):
+        return  # `_require_catalogued` says that it is not known
+    _add(connection, "mechanisms", composed.mechanism_row(name, [parts[each] for each in names]))
+    stored = connection.execute(select(pairs).where(pairs.c.mechanism.in_(names))).mappings()
+    for row in composed.compatibility_rows(name, [dict(each) for each in stored]):
+        _add(connection, "compatibility", row)
 
 
 def _require_catalogued(connection: Connection, record: Record) -> None:

@@ -36,10 +36,12 @@ from db.records import (
     Phase,
     PointOutcome,
     Quantity,
+    RecoveryWay,
     RunOutcome,
     RunQuantity,
     RunValidity,
     TransferPath,
+    Way,
 )
 
 # Quoted, because PostgreSQL would otherwise keep and show each limit with all its 309 digits;
@@ -387,6 +389,9 @@ class Run(Base):
         at_least("dropped_steps", 0),
         at_least("ranks_before", 1),
         at_least("ranks_after", 0),
+        one_of("way", Way),
+        flag("equivalent"),
+        rule("infeasible_reason_outcome", "infeasible_reason IS NULL OR outcome = 'infeasible'"),
         Index(None, "cluster"),
         Index(None, "point_id"),
     )
@@ -432,6 +437,10 @@ class Run(Base):
     note: Mapped[str] = mapped_column(Text, server_default="")
     # The operating point that the run was pooled into, once it was (`db.harvest`).
     point_id: Mapped[str | None] = ref("operating_points.point_id")
+    # NULL in what follows: also of a run that was stored under schema 0002.
+    way: Mapped[str | None] = mapped_column(Text)
+    equivalent: Mapped[Count | None]
+    infeasible_reason: Mapped[str | None] = mapped_column(Text)
 
 
 class RunValue(Base):
@@ -451,8 +460,9 @@ class RunValue(Base):
         rule(
             "value_sign",
             "quantity IN ('aggregate_slowdown_fraction', 'first_loss', 'loss_before_fault', "
-            "'final_loss') OR value >= 0",
+            "'final_loss', 'overhead_fraction', 'overlap_factor') OR value >= 0",
         ),
+        rule("value_overhead", "quantity <> 'overhead_fraction' OR value > -1"),
     )
 
     run_id: Mapped[str] = key_ref("runs.run_id")
@@ -552,6 +562,86 @@ class RecoveryPhase(Base):
     ordinal: Mapped[Ordinal]
     phase: Mapped[str] = mapped_column(Text)
     duration_s: Mapped[Real]
+
+
+class RunRecovery(Base):
+    """One recovery of a run: the generation that it led to, how, and from which state.
+
+    `source` is the tier that the state came from; empty where training began anew. `total_s` is
+    from the fault to the next step that was complete everywhere; NULL if there was none.
+    """
+
+    __tablename__ = "run_recoveries"
+    __table_args__ = table_args(
+        at_least("generation", 0),
+        one_of("way", RecoveryWay),
+        at_least("step", 0),
+        at_least("lost_steps", 0),
+        finite_from_zero("lost_s"),
+        at_least("world_size", 1),
+        finite_from_zero("total_s"),
+    )
+
+    run_id: Mapped[str] = key_ref("runs.run_id")
+    generation: Mapped[Ordinal]
+    way: Mapped[str] = mapped_column(Text)
+    source: Mapped[str] = mapped_column(Text, server_default="")
+    step: Mapped[Count]
+    lost_steps: Mapped[Count]
+    lost_s: Mapped[Real]
+    world_size: Mapped[Count]
+    total_s: Mapped[Real | None]
+
+
+class RunSave(Base):
+    """The saves of a run over one path, as means: training waits for the foreground only."""
+
+    __tablename__ = "run_saves"
+    __table_args__ = table_args(
+        filled("path"),
+        at_least("count", 0),
+        at_least("skipped", 0),
+        at_least("failed", 0),
+        finite_from_zero("foreground_s"),
+        finite_from_zero("background_s"),
+        finite_from_zero("bytes_per_save"),
+    )
+
+    run_id: Mapped[str] = key_ref("runs.run_id")
+    path: Mapped[Key]
+    count: Mapped[Count]
+    skipped: Mapped[Count]
+    failed: Mapped[Count]
+    foreground_s: Mapped[Real | None]
+    background_s: Mapped[Real | None]
+    bytes_per_save: Mapped[Real | None]
+
+
+class EmergencySave(Base):
+    """One warning of a run, and whether what it asked to be saved was saved in time.
+
+    `took_s` is from the warning until all was saved, NULL if it never was; `save_s` the save alone.
+    """
+
+    __tablename__ = "emergency_saves"
+    __table_args__ = table_args(
+        at_least("ordinal", 0),
+        at_least("fault_ordinal", 0),
+        finite_from_zero("lead_s"),
+        finite_from_zero("took_s"),
+        finite_from_zero("save_s"),
+        at_least("bytes", 0),
+        flag("within_lead"),
+    )
+
+    run_id: Mapped[str] = key_ref("runs.run_id")
+    ordinal: Mapped[Ordinal]
+    fault_ordinal: Mapped[Count | None]
+    lead_s: Mapped[Real]
+    took_s: Mapped[Real | None]
+    save_s: Mapped[Real | None]
+    bytes: Mapped[Count | None]
+    within_lead: Mapped[Count]
 
 
 class Calibration(Evidenced, Base):

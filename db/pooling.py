@@ -4,8 +4,8 @@ A mean over n runs stands with the half width of its 95 % confidence interval, b
 run alone has none. What did not end in time has no value, and is never averaged as if it had.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from math import sqrt
 from urllib.parse import quote
@@ -33,6 +33,11 @@ _T_95_BEYOND = ((120, 1.980), (60, 2.000), (40, 2.021), (31, 2.042))
 _RESUMED = frozenset({RunOutcome.GRACEFUL, RunOutcome.RECOVERED})
 _HALTED = frozenset({RunOutcome.HALTED, RunOutcome.HANG})
 _LONGEST_ID = 200
+_WAYS = {
+    "spare": "with spares in place",
+    "smaller": "as a smaller group",
+    "restart": "by a restart of all processes",
+}
 
 
 def t_quantile_95(degrees_of_freedom: int) -> float:
@@ -79,10 +84,25 @@ class PointKey:
     trace: str | None
     interval_steps: int | None
     replicas: int | None
+    way: str | None
     lead_s: float | None
     group_timeout_s: float
     round_limit_s: float
     detector: str
+
+    @property
+    def undisturbed(self) -> "PointKey":
+        """What a failure-free run has in common with this one: faults, and what only they meet,
+        cost nothing while none strikes."""
+        return replace(
+            self,
+            trace=None,
+            way=None,
+            lead_s=None,
+            group_timeout_s=0.0,
+            round_limit_s=0.0,
+            detector="",
+        )
 
     @property
     def point_id(self) -> str:
@@ -94,6 +114,7 @@ class PointKey:
             *(f"w{self.world_size}", f"t{self.group_timeout_s:g}", f"round{self.round_limit_s:g}"),
             *([f"i{self.interval_steps}"] if self.interval_steps is not None else []),
             *([f"r{self.replicas}"] if self.replicas is not None else []),
+            *([f"{self.way}"] if self.way is not None else []),
             *([f"lead{self.lead_s:g}"] if self.lead_s is not None else []),
             *(self.detector, f"{self.device}-{self.backend}", stack),
         ]
@@ -106,9 +127,10 @@ class PointKey:
     @property
     def conditions(self) -> str:
         """Those conditions that no column of an operating point holds, in words."""
+        way = "" if self.way is None else f", recovery {_WAYS.get(self.way, self.way)}"
         return (
             f"{self.backend}, detector {self.detector}, group timeout {self.group_timeout_s:g} s, "
-            f"round limit {self.round_limit_s:g} s, profile {self.profile}"
+            f"round limit {self.round_limit_s:g} s, profile {self.profile}{way}"
         )
 
 
@@ -150,13 +172,20 @@ class PooledPoint:
 def pool(runs: Iterable[PooledRun]) -> list[PooledPoint]:
     """One point for each key, in order of id; none where nobody saw the size of the state."""
     by_key: dict[PointKey, list[PooledRun]] = {}
+    alternated: dict[PointKey, list[PooledRun]] = {}
     for run in runs:
         by_key.setdefault(run.key, []).append(run)
-    points = [_point(key, found) for key, found in by_key.items()]
+        if run.values.get(RunQuantity.OVERHEAD) is not None:
+            alternated.setdefault(run.key.undisturbed, []).append(run)
+    points = [
+        _point(key, found, alternated.get(key.undisturbed, ())) for key, found in by_key.items()
+    ]
     return sorted((p for p in points if p is not None), key=lambda point: point.key.point_id)
 
 
-def _point(key: PointKey, runs: Sequence[PooledRun]) -> PooledPoint | None:
+def _point(
+    key: PointKey, runs: Sequence[PooledRun], alternated: Sequence[PooledRun]
+) -> PooledPoint | None:
     sizes = [run.state_bytes for run in runs if run.state_bytes is not None]
     if not sizes:
         return None
@@ -169,6 +198,9 @@ def _point(key: PointKey, runs: Sequence[PooledRun]) -> PooledPoint | None:
             Quantity.DETECTION: _detection(faulted),
             Quantity.RESUMED: _resumed(faulted),
         }
+    values |= dict(_mechanism_values(key, runs))
+    if alternated:
+        values[Quantity.OVERHEAD] = _overhead(alternated)
     outcomes = sorted(str(run.outcome) for run in runs)
     counted = ", ".join(f"{outcomes.count(name)} {name}" for name in dict.fromkeys(outcomes))
     return PooledPoint(
@@ -244,22 +276,79 @@ def _resumed(runs: Sequence[PooledRun]) -> EvidencedValue:
     )
 
 
+def _overhead(runs: Sequence[PooledRun]) -> EvidencedValue:
+    count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
+    return _measured(
+        runs,
+        RunQuantity.OVERHEAD,
+        f"from {count} without a fault, steps with and without the mechanism in turn",
+    )
+
+
+def _mechanism_values(
+    key: PointKey, runs: Sequence[PooledRun]
+) -> Iterator[tuple[Quantity, EvidencedValue]]:
+    """What a mechanism's saves and recoveries took, as far as the runs have any."""
+    on_warning = key.interval_steps is None and _present(runs, RunQuantity.EMERGENCY_SAVE)
+    if on_warning:
+        words = "zero by design: nothing is done without a warning, not a measured difference"
+        yield Quantity.OVERHEAD, EvidencedValue(0.0, Evidence.DESIGN_VALUE, conditions=words)
+        yield Quantity.SAVE, _measured(runs, RunQuantity.EMERGENCY_SAVE, _emergency_words(runs))
+        if _effective_restores(runs):
+            words = "emergency save and restore"
+            yield Quantity.EFFECTIVE_RESTORE, _mean_value(_effective_restores(runs), words)
+    elif _present(runs, RunQuantity.SAVE_FOREGROUND):
+        words = "what training waits for"
+        yield Quantity.SAVE, _measured(runs, RunQuantity.SAVE_FOREGROUND, words)
+    recovered = len(_present(runs, RunQuantity.RECOVERY))
+    if not recovered:
+        return
+    among = f"in {recovered} of {len(runs)} runs"
+    for quantity, of_run, words in (
+        (Quantity.RESTORE, RunQuantity.RESTORE, "the phase restore of a recovery"),
+        (Quantity.RECOVERY, RunQuantity.RECOVERY, "from the detection to the next complete step"),
+        (Quantity.LOST_STEPS, RunQuantity.LOST_STEPS, "steps made again; the fault's step is set"),
+    ):
+        yield quantity, _measured(runs, of_run, f"{words}; {among}")
+
+
+def _emergency_words(runs: Sequence[PooledRun]) -> str:
+    took = mean_of(_present(runs, RunQuantity.EMERGENCY))
+    words = "emergency save"
+    return words if took is None else f"{words}, done {took.value:.3g} s after the warning"
+
+
+def _effective_restores(runs: Sequence[PooledRun]) -> list[float]:
+    pairs = (
+        (run.values.get(RunQuantity.EMERGENCY_SAVE), run.values.get(RunQuantity.RESTORE))
+        for run in runs
+    )
+    return [save + restore for save, restore in pairs if save is not None and restore is not None]
+
+
 def _present(runs: Iterable[PooledRun], quantity: RunQuantity) -> list[float]:
     found = (run.values.get(quantity) for run in runs)
     return [value for value in found if value is not None]
 
 
 def _measured(runs: Sequence[PooledRun], quantity: RunQuantity, words: str) -> EvidencedValue:
-    mean = mean_of(_present(runs, quantity))
-    if mean is None:
-        infeasible = all(run.outcome is RunOutcome.INFEASIBLE for run in runs)
-        return EvidencedValue(
-            None,
-            Evidence.MEASURED,
-            missing_reason=MissingReason.INFEASIBLE if infeasible else MissingReason.FAILED,
-            n=len(runs),
-            conditions=words,
-        )
+    present = _present(runs, quantity)
+    if present:
+        return _mean_value(present, words)
+    infeasible = all(run.outcome is RunOutcome.INFEASIBLE for run in runs)
+    return EvidencedValue(
+        None,
+        Evidence.MEASURED,
+        missing_reason=MissingReason.INFEASIBLE if infeasible else MissingReason.FAILED,
+        n=len(runs),
+        conditions=words,
+    )
+
+
+def _mean_value(values: Sequence[float], words: str) -> EvidencedValue:
+    """The mean of at least one number."""
+    mean = mean_of(values)
+    assert mean is not None
     return EvidencedValue(
         mean.value,
         Evidence.MEASURED,

@@ -121,6 +121,24 @@ class Detector(StrEnum):
     SUPERVISOR = "supervisor"
 
 
+class Way(StrEnum):
+    """How a run was to be brought back after a loss."""
+
+    SPARE = "spare"
+    SMALLER = "smaller"
+    RESTART = "restart"
+
+
+class RecoveryWay(StrEnum):
+    """How one recovery brought training back: a way, or what came of it."""
+
+    SPARE = "spare"
+    STARTED = "started"
+    SMALLER = "smaller"
+    GROWN = "grown"
+    RESTART = "restart"
+
+
 class FaultOutcome(StrEnum):
     """What became of the training after one fault."""
 
@@ -182,6 +200,22 @@ class RunQuantity(StrEnum):
     FIRST_LOSS = "first_loss"
     LOSS_BEFORE_FAULT = "loss_before_fault"
     FINAL_LOSS = "final_loss"
+    SAVE_FOREGROUND = "save_foreground_s"
+    SAVE_BACKGROUND = "save_background_s"
+    OVERHEAD = "overhead_fraction"
+    OVERLAP = "overlap_factor"
+    EMERGENCY = "emergency_s"
+    EMERGENCY_SAVE = "emergency_save_s"
+    RESTORE = "restore_s"
+    RECOVERY = "recovery_s"
+    RECOVERY_TOTAL = "recovery_total_s"
+    LOST_STEPS = "lost_steps"
+    PRODUCTIVE = "productive_s"
+    SAVING = "saving_s"
+    DETECTING = "detecting_s"
+    RECOVERING = "recovering_s"
+    LOST = "lost_s"
+    SHARED_MEMORY = "shared_memory_bytes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,12 +432,17 @@ class RunSummary:
     seed: int
     world_size: int
     state_bytes: int | None
+    interval_steps: int | None
+    replicas: int | None
+    way: str | None
     profile: str | None
     device: str | None
     backend: str | None
     detector: Detector | None
     group_timeout_s: float | None
     outcome: RunOutcome | None
+    infeasible_reason: str | None
+    equivalent: bool | None
     validity: RunValidity
     validity_reason: str
     steps_planned: int | None

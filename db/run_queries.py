@@ -162,6 +162,7 @@ def _summary(row: RowMapping, values: Mapping[RunQuantity, float | None]) -> Run
         "outcome": RunOutcome(row["outcome"]) if row["outcome"] else None,
         "detector": Detector(row["detector"]) if row["detector"] else None,
         "validity": RunValidity(row["validity"]),
+        "equivalent": None if row["equivalent"] is None else bool(row["equivalent"]),
     }
     return RunSummary(**{**row, **codes}, values=values)
 

@@ -23,7 +23,15 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from db.errors import InvalidDataError
-from db.records import Detector, FaultOutcome, Phase, RunOutcome, RunValidity
+from db.records import (
+    Detector,
+    FaultOutcome,
+    Phase,
+    RecoveryWay,
+    RunOutcome,
+    RunValidity,
+    Way,
+)
 from db.rows import FilledText, FromOne, Id, Text, Whole
 
 RECORD = "failbench-run"
@@ -102,6 +110,7 @@ class CellPart(Part):
     spacing_s: FromZero | None
     interval_steps: FromOne | None
     replicas: Whole | None
+    way: Annotated[Way | None, Field(strict=False)] = None
     lead_s: FromZero | None
     device: Literal["cpu", "cuda"]
     backend: Literal["gloo", "nccl"]
@@ -211,6 +220,72 @@ class LossPart(Part):
     last: Number | None
 
 
+class SavePart(Part):
+    path: FilledText
+    count: Whole
+    skipped: Whole
+    failed: Whole
+    foreground_s: StepPart | None
+    background_s: StepPart | None
+    bytes_per_save: FromZero | None
+
+
+class OverheadPart(Part):
+    fraction: Annotated[float, Field(gt=-1, le=_LARGEST, allow_inf_nan=False)]
+    low: Number | None
+    high: Number | None
+    pairs: FromOne
+    baseline_step_s: FromZero
+    overlap_factor: Number | None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if (self.low is None) != (self.high is None):
+            raise ValueError("low and high belong together")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError("low is above high")
+        return self
+
+
+class EmergencyPart(Part):
+    fault: Whole | None
+    lead_s: FromZero
+    took_s: FromZero | None
+    save_s: FromZero | None
+    bytes: Whole | None
+    within_lead: bool
+
+
+_PhaseTime = Annotated[tuple[Annotated[Phase, Field(strict=False)], FromZero], Field(strict=False)]
+
+
+class RecoveryPart(Part):
+    generation: Whole
+    way: Annotated[RecoveryWay, Field(strict=False)]
+    source: Text
+    step: Whole
+    lost_steps: Whole
+    lost_s: FromZero
+    world_size: FromOne
+    faults: Annotated[tuple[Whole, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    total_s: FromZero | None
+    phases: Annotated[tuple[_PhaseTime, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+
+    def phase_s(self, phase: Phase) -> float | None:
+        """The seconds of one phase; None if it was not reached."""
+        found = [seconds for name, seconds in self.phases if name is phase]
+        return sum(found) if found else None
+
+
+class TimesPart(Part):
+    productive_s: FromZero
+    save_s: FromZero
+    detect_s: FromZero
+    recover_s: FromZero
+    lost_s: FromZero
+    wall_s: FromZero
+
+
 _Instants = Annotated[tuple[FromZero, ...], Field(strict=False, max_length=MOST_SERIES_POINTS)]
 
 
@@ -262,13 +337,45 @@ class Record(Part):
     loss: LossPart
     peak_memory_bytes: Whole | None
     series: SeriesPart
+    # What follows is in every record since mechanisms are measured; older ones lack it.
+    infeasible_reason: Said | None = None
+    equivalent: bool = True
+    saves: Annotated[tuple[SavePart, ...], Field(strict=False, max_length=_MOST_ITEMS)] = ()
+    overhead: OverheadPart | None = None
+    emergency: Annotated[
+        tuple[EmergencyPart, ...], Field(strict=False, max_length=_MOST_ITEMS)
+    ] = ()
+    recoveries: Annotated[
+        tuple[RecoveryPart, ...], Field(strict=False, max_length=_MOST_ITEMS)
+    ] = ()
+    lineage: Annotated[tuple[dict[str, Any], ...], Field(strict=False, max_length=_MOST_ITEMS)] = ()
+    times: TimesPart | None = None
+    shared_memory_bytes: Whole | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        problems = [*self._validity_problems(), *self._reference_problems()]
+        problems = [
+            *self._validity_problems(),
+            *self._reference_problems(),
+            *self._mechanism_problems(),
+        ]
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    def _mechanism_problems(self) -> list[str]:
+        problems = []
+        if self.infeasible_reason is not None and self.outcome is not RunOutcome.INFEASIBLE:
+            problems.append("infeasible_reason needs the outcome infeasible")
+        if _repeated(each.path for each in self.saves):
+            problems.append("a path of saves is listed twice")
+        if _repeated(each.generation for each in self.recoveries):
+            problems.append("a generation is recovered once")
+        named = {fault for each in self.recoveries for fault in each.faults}
+        named |= {each.fault for each in self.emergency if each.fault is not None}
+        if any(fault >= len(self.faults) for fault in named):
+            problems.append("a recovery or an emergency save refers to a fault that is not there")
+        return problems
 
     def _validity_problems(self) -> list[str]:
         valid = self.validity is RunValidity.VALID

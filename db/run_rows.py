@@ -1,6 +1,6 @@
 """What a run record becomes in the tables. Pure: a record in, rows as dictionaries out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from db.records import (
@@ -8,10 +8,18 @@ from db.records import (
     CampaignStatus,
     DispersionKind,
     MissingReason,
+    Phase,
     RunOutcome,
     RunQuantity,
 )
-from db.run_record import FaultPart, Record, RecordFile, WindowPart
+from db.run_record import (
+    FaultPart,
+    Record,
+    RecordFile,
+    RecoveryPart,
+    StepPart,
+    WindowPart,
+)
 
 Row = dict[str, Any]
 
@@ -95,6 +103,9 @@ def run_row(file: RecordFile) -> Row:
         "validity": str(record.validity),
         "validity_reason": "; ".join(record.validity_reasons),
         "outcome": str(record.outcome),
+        "way": None if cell.way is None else str(cell.way),
+        "equivalent": int(record.equivalent),
+        "infeasible_reason": _storable(record.infeasible_reason),
         "started_at": record.started_at,
         "wall_s": record.wall_s,
         "training_started_s": record.training_started_s,
@@ -106,6 +117,11 @@ def run_row(file: RecordFile) -> Row:
         "note": "; ".join(record.notes),
         "record_sha256": file.sha256,
     }
+
+
+def _storable(said: str | None) -> str | None:
+    """What a program said, without the one character that PostgreSQL takes in no text."""
+    return None if said is None else said.replace("\x00", "\ufffd")
 
 
 def _ranks_after(record: Record) -> int | None:
@@ -156,6 +172,54 @@ def phase_rows(record: Record) -> list[Row]:
     ]
 
 
+def recovery_rows(record: Record) -> list[Row]:
+    names = ("generation", "source", "step", "lost_steps", "lost_s", "world_size", "total_s")
+    return [
+        {
+            "run_id": record.run_id,
+            "way": str(recovery.way),
+            **{name: getattr(recovery, name) for name in names},
+        }
+        for recovery in record.recoveries
+    ]
+
+
+def save_rows(record: Record) -> list[Row]:
+    return [
+        {
+            "run_id": record.run_id,
+            "path": saves.path,
+            "count": saves.count,
+            "skipped": saves.skipped,
+            "failed": saves.failed,
+            "foreground_s": _mean(saves.foreground_s),
+            "background_s": _mean(saves.background_s),
+            "bytes_per_save": saves.bytes_per_save,
+        }
+        for saves in record.saves
+    ]
+
+
+def emergency_rows(record: Record) -> list[Row]:
+    return [
+        {
+            "run_id": record.run_id,
+            "ordinal": ordinal,
+            "fault_ordinal": each.fault,
+            "lead_s": each.lead_s,
+            "took_s": each.took_s,
+            "save_s": each.save_s,
+            "bytes": each.bytes,
+            "within_lead": int(each.within_lead),
+        }
+        for ordinal, each in enumerate(record.emergency)
+    ]
+
+
+def _mean(summary: StepPart | None) -> float | None:
+    return None if summary is None else summary.mean
+
+
 def value_rows(record: Record) -> list[Row]:
     """Every quantity that has a meaning for this run; NULL with a reason where it has no value."""
     return [{"run_id": record.run_id, **value} for value in _values(record)]
@@ -172,6 +236,103 @@ def _values(record: Record) -> Iterator[Row]:
     fault = first_fault(record)
     if fault is not None:
         yield from _fault_values(record, fault)
+    yield from _save_values(record)
+    yield from _overhead_values(record)
+    yield from _emergency_values(record)
+    yield from _recovery_values(record)
+    yield from _time_values(record)
+
+
+def _save_values(record: Record) -> Iterator[Row]:
+    """Of one save; where a mechanism has several tiers, of one in each of them."""
+    shown = [saves for saves in record.saves if saves.count]
+    for quantity, parts in (
+        (RunQuantity.SAVE_FOREGROUND, [saves.foreground_s for saves in shown]),
+        (RunQuantity.SAVE_BACKGROUND, [saves.background_s for saves in shown]),
+    ):
+        known = [part for part in parts if part is not None]
+        if len(known) == 1:
+            yield _summarised(quantity, known[0])
+        elif known:
+            yield _value(quantity, sum(part.mean for part in known), MissingReason.FAILED)
+    if record.shared_memory_bytes is not None:
+        yield _value(RunQuantity.SHARED_MEMORY, record.shared_memory_bytes, MissingReason.UNDEFINED)
+
+
+def _overhead_values(record: Record) -> Iterator[Row]:
+    found = record.overhead
+    if found is None:
+        return
+    yield {
+        **_value(RunQuantity.OVERHEAD, found.fraction, MissingReason.FAILED),
+        "n": found.pairs,
+        **_spread(None if found.low is None else ((found.high or 0.0) - found.low) / 2),
+    }
+    if found.overlap_factor is not None:
+        yield _value(RunQuantity.OVERLAP, found.overlap_factor, MissingReason.UNDEFINED)
+
+
+def _emergency_values(record: Record) -> Iterator[Row]:
+    """Means over the warnings that were answered in full; none of a run without a warning."""
+    if not record.emergency:
+        return
+    took = [each.took_s for each in record.emergency if each.took_s is not None]
+    saves = [each.save_s for each in record.emergency if each.save_s is not None]
+    yield _averaged(RunQuantity.EMERGENCY, took)
+    yield _averaged(RunQuantity.EMERGENCY_SAVE, saves)
+
+
+def _recovery_values(record: Record) -> Iterator[Row]:
+    """For each recovery that answered a fault and led back to training; a group that grows again
+    afterwards answers none, and what that takes is part of the loss that made it smaller."""
+    found = [each for each in record.recoveries if each.total_s is not None]
+    answers = sum(bool(each.faults) for each in found)
+    if not answers:
+        return
+    for quantity, parts in (
+        (RunQuantity.RESTORE, [each.phase_s(Phase.RESTORE) or 0.0 for each in found]),
+        (RunQuantity.RECOVERY, [_without_detection(each) for each in found]),
+        (RunQuantity.RECOVERY_TOTAL, [each.total_s or 0.0 for each in found]),
+        (RunQuantity.LOST_STEPS, [float(each.lost_steps) for each in found]),
+    ):
+        value = _value(quantity, sum(parts) / answers, MissingReason.FAILED)
+        yield {**value, "n": answers}
+
+
+def _without_detection(recovery: RecoveryPart) -> float:
+    """T_rec of the paper; Eq. (5) counts the detection by itself."""
+    return max(0.0, (recovery.total_s or 0.0) - (recovery.phase_s(Phase.DETECT) or 0.0))
+
+
+def _time_values(record: Record) -> Iterator[Row]:
+    if record.times is None:
+        return
+    for quantity, value_s in (
+        (RunQuantity.PRODUCTIVE, record.times.productive_s),
+        (RunQuantity.SAVING, record.times.save_s),
+        (RunQuantity.DETECTING, record.times.detect_s),
+        (RunQuantity.RECOVERING, record.times.recover_s),
+        (RunQuantity.LOST, record.times.lost_s),
+    ):
+        yield _value(quantity, value_s, MissingReason.UNDEFINED)
+
+
+def _averaged(quantity: RunQuantity, values: Sequence[float]) -> Row:
+    mean = sum(values) / len(values) if values else None
+    return {**_value(quantity, mean, MissingReason.FAILED), "n": len(values) or None}
+
+
+def _summarised(quantity: RunQuantity, part: StepPart) -> Row:
+    return {
+        **_value(quantity, part.mean, MissingReason.FAILED),
+        "n": part.n,
+        **_spread(part.ci95_half_width),
+    }
+
+
+def _spread(half_width: float | None) -> Row:
+    kind = None if half_width is None else str(DispersionKind.CI95_HALF_WIDTH)
+    return {"dispersion": half_width, "dispersion_kind": kind}
 
 
 def _why_unknown(record: Record) -> MissingReason:
@@ -215,13 +376,7 @@ def _window_values(
         yield _value(step, None, unknown)
         yield _value(throughput, None, unknown)
         return
-    spread = window.step_s.ci95_half_width
-    yield {
-        **_value(step, window.step_s.mean, unknown),
-        "n": window.step_s.n,
-        "dispersion": spread,
-        "dispersion_kind": None if spread is None else str(DispersionKind.CI95_HALF_WIDTH),
-    }
+    yield _summarised(step, window.step_s)
     yield {
         **_value(throughput, window.samples_per_s_per_rank, unknown),
         "n": window.step_s.n,

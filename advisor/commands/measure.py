@@ -3,14 +3,20 @@
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from advisor.commands.ingest import harvest_json, harvest_words
-from advisor.commands.options import DURATION, NAMES, database_option, format_option
+from advisor.commands.options import (
+    DURATION,
+    DURATION_OR_NONE,
+    NAMES,
+    database_option,
+    format_option,
+)
 from advisor.commands.output import echo, echo_json, echo_table
 from advisor.errors import AdvisorError, UserError
 from advisor.harness import Event, Harness, InterruptedRunsError, harness_command
@@ -29,6 +35,14 @@ _HEADER = (
     *("architecture", "mechanism", "trace", "n", "outcome", "samples/s/rank before"),
     *("first detects", "all detect", "samples/s/rank after", "slowdown", "valid"),
 )
+_MECHANISM_HEADER = (
+    *("tuple", "way", "n", "outcome", "before", "overhead", "detected", "recovery", "lost"),
+    "after",
+)
+_UNITS = (
+    "before, after: samples/s/rank; detected, recovery: from the fault until all knew, and until"
+    "\nthe next complete step (median); lost: steps made again; n: valid runs of all"
+)
 
 
 @click.command(name="measure")
@@ -40,10 +54,21 @@ _HEADER = (
     required=True,
     help="What to train with; several, or all.",
 )
-@click.option("--mechanism", help="The fault tolerance that is switched on.  [default: ft9]")
+@click.option(
+    "--mechanism",
+    "mechanisms",
+    type=NAMES,
+    multiple=True,
+    help="The fault tolerance: ft1 to ft9, tiers such as ft4+ft2+ft1; several, or all."
+    "  [default: ft9]",
+)
 @click.option(
     "--trace",
-    help="The faults: f1, f2, f2-adjacent, f3, none, or a schedule FILE.json.  [default: f1]",
+    "traces",
+    multiple=True,
+    metavar="NAMES",
+    help="The faults: f1, f2, f2-adjacent, f3, none, or a schedule FILE.json; several, or all."
+    "  [default: f1]",
 )
 @click.option("--profile", help="How large a run is: smoke, cpu or paper.  [default: cpu]")
 @click.option("--seeds", type=int, metavar="N", help="Runs of each tuple.  [default: 1]")
@@ -59,7 +84,26 @@ _HEADER = (
     "--detector",
     help="Who tells the ranks of a loss: group-timeout or supervisor.  [default: supervisor]",
 )
-@click.option("--lead", "lead_s", type=DURATION, help="Warn so long ahead of each fault.")
+@click.option(
+    "--lead",
+    "lead_s",
+    type=DURATION_OR_NONE,
+    help="Warn so long ahead of each fault, or none.  [default: the profile's, for mechanisms that"
+    " need it]",
+)
+@click.option(
+    "--interval", type=int, metavar="N", help="Steps between saves.  [default: the profile's]"
+)
+@click.option(
+    "--replicas",
+    type=int,
+    metavar="N",
+    help="Peers that hold each rank's state.  [default: the mechanism's]",
+)
+@click.option(
+    "--way",
+    help="How to recover: spare, smaller or restart.  [default: the mechanism's usual way]",
+)
 @click.option("--workload", help="What to train.  [default: the architecture's own]")
 @click.option("--device", help="auto, cpu or cuda.  [default: auto]")
 @click.option("--steps", type=int, metavar="N", help="Steps of a run.  [default: the profile's]")
@@ -73,6 +117,8 @@ _HEADER = (
 @database_option
 def command(
     architectures: tuple[tuple[str, ...], ...],
+    mechanisms: tuple[tuple[str, ...], ...],
+    traces: tuple[str, ...],
     pg_timeout_s: float | None,
     lead_s: float | None,
     folder: Path | None,
@@ -80,7 +126,7 @@ def command(
     db_url: str | None,
     **options: Any,
 ) -> None:
-    """Train under faults on this machine, and see which architectures survive.
+    """Train under faults on this machine, and see what survives, and how it is brought back.
 
     Each run is stored as soon as it is done. Ctrl-C ends the current run and keeps what is done; a
     second Ctrl-C does not wait. It needs the extra [measure].
@@ -88,7 +134,9 @@ def command(
     from db.urls import database_url, default_path
 
     arguments = [f"--architecture={name}" for names in architectures for name in names]
-    chosen = {**options, "pg_timeout": _seconds(pg_timeout_s), "lead": _seconds(lead_s)}
+    arguments += [f"--mechanism={name}" for names in mechanisms for name in names]
+    arguments += [f"--trace={name}" for name in traces]
+    chosen = {**options, "pg_timeout": _seconds(pg_timeout_s), "lead": _lead(lead_s)}
     chosen["folder"] = str((folder or default_path().parent / "runs").absolute())
     for name, value in chosen.items():
         if value is not None:
@@ -115,6 +163,10 @@ def command(
 
 def _seconds(value_s: float | None) -> str | None:
     return None if value_s is None else f"{value_s:.6f}".rstrip("0").rstrip(".") + "s"
+
+
+def _lead(lead_s: float | None) -> str | None:
+    return "none" if lead_s == 0.0 else _seconds(lead_s)
 
 
 @dataclass(slots=True)
@@ -279,28 +331,75 @@ def _interrupted_words(measured: Measured) -> str:
 def _echo_summary(measured: Measured) -> None:
     if not measured.tuples:
         return
-    echo_table(_HEADER, [_row(each) for each in measured.tuples], numeric=(3, 5, 6, 7, 8, 9))
+    if any(each.way or each.recovered or _has_overhead(each) for each in measured.tuples):
+        rows = [_mechanism_row(each) for each in measured.tuples]
+        echo_table(_MECHANISM_HEADER, rows, numeric=(2, 4, 5, 6, 7, 8, 9))
+        echo(_UNITS)
+    else:
+        rows = [_row(each) for each in measured.tuples]
+        echo_table(_HEADER, rows, numeric=(3, 5, 6, 7, 8, 9))
+    for each in measured.tuples:
+        if each.infeasible_reason:
+            echo(printable(f"{_name(each)}: infeasible: {each.infeasible_reason}"))
     stored = f"{len(measured.stored)} of {measured.planned} runs stored"
     echo(f"\n{stored} as campaign {measured.campaign}, records in {measured.folder}")
-    for each in measured.harvested:
-        echo(harvest_words(each))
+    for report in measured.harvested:
+        echo(harvest_words(report))
+
+
+def _has_overhead(each: "TupleSummary") -> bool:
+    from db.records import RunQuantity
+
+    return each.means[RunQuantity.OVERHEAD] is not None
+
+
+def _name(each: "TupleSummary") -> str:
+    return f"{each.architecture} {each.mechanism} {each.trace or 'none'}"
 
 
 def _row(each: "TupleSummary") -> tuple[object, ...]:
-    before, first, detected, after, slowdown = each.means.values()
+    """What a loss does where nothing brings training back."""
+    before, first, detected, after, slowdown, *_ = each.means.values()
     return (
         each.architecture,
         each.mechanism,
         each.trace or "none",
         each.runs,
-        ", ".join(_outcome(name, n, each.runs) for name, n in each.outcomes.items()),
+        _outcomes(each),
         _words(before, format_number),
         _words(first, format_duration),
-        _words(detected, format_duration) or ("not in time" if each.censored else ""),
+        _detected(each, detected),
         _words(after, format_number),
         _words(slowdown, format_percent),
         f"{each.valid} of {each.runs}",
     )
+
+
+def _mechanism_row(each: "TupleSummary") -> tuple[object, ...]:
+    """What a mechanism costs and gives; as wide as a terminal of 100 columns, so means only."""
+    before, _, detected, after, _, overhead, lost = (
+        mean and replace(mean, half_width=None) for mean in each.means.values()
+    )
+    return (
+        _name(each),
+        each.way or "",
+        str(each.runs) if each.valid == each.runs else f"{each.valid}/{each.runs}",
+        _outcomes(each),
+        _words(before, format_number),
+        _words(overhead, format_percent),
+        _detected(each, detected),
+        "" if each.recovery_s is None else format_duration(each.recovery_s),
+        _words(lost, format_number),
+        _words(after, format_number),
+    )
+
+
+def _outcomes(each: "TupleSummary") -> str:
+    return ", ".join(_outcome(name, n, each.runs) for name, n in each.outcomes.items())
+
+
+def _detected(each: "TupleSummary", detected: "Mean | None") -> str:
+    return _words(detected, format_duration) or ("not in time" if each.censored else "")
 
 
 def _outcome(name: str, n: int, runs: int) -> str:

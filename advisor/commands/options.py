@@ -32,6 +32,14 @@ DURATION = Parsed("duration", parse_duration_s)
 NAMES = Parsed("names", parse_names)
 
 
+def _duration_or_none(text: str) -> float:
+    return 0.0 if text.strip().lower() == "none" else parse_duration_s(text)
+
+
+DURATION_OR_NONE = Parsed("duration", _duration_or_none)
+"""Seconds; 0 for the word `none`."""
+
+
 def input_option(option: str, **changes: Any) -> Callable[[F], F]:
     """The option of one scenario input; `changes` override what click is told."""
     return _option(BY_OPTION[option], **changes)

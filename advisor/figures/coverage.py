@@ -1,37 +1,33 @@
-"""The matrix of architectures and mechanisms: what is possible, and what was measured."""
+"""The matrix of architectures and mechanisms: what is possible, and which traces were observed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
+from advisor.coverage import Coverage, CoveredPair, CoveredTuple, TupleState
 from advisor.figures.theme import safe, styled
-from db.records import (
-    ClusterEvidence,
-    Evidence,
-    OperatingPoint,
-    PairStatus,
-    PointOutcome,
-    Quantity,
-)
 
-STATES = ("observed", "analytical", "missing", "degenerate", "infeasible")
+STATES = ("observed", "partly", "analytical", "missing", "degenerate", "infeasible")
 STATE_WORDS = {
-    "observed": "recovery observed",
-    "analytical": "characterized, recovery analytical",
-    "missing": "viable, not characterized",
+    "observed": "observed under every trace",
+    "partly": "observed under some traces",
+    "analytical": "analytical: published numbers, no run",
+    "missing": "missing: no run, no published number",
     "degenerate": "degenerate",
-    "infeasible": "infeasible",
+    "infeasible": "structurally infeasible",
 }
 _COLORS = {
     "observed": "#009E73",
+    "partly": "#8FD3BF",
     "analytical": "#56B4E9",
     "missing": "#D9D9D9",
     "degenerate": "#E69F00",
     "infeasible": "#D55E00",
 }
 _LETTERS = {
-    "observed": "obs.",
+    "observed": "",
+    "partly": "",
     "analytical": "an.",
     "missing": "–",
     "degenerate": "D",
@@ -41,25 +37,43 @@ _LETTERS = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One pair: its state, and why or by what."""
+    """One pair: its state, what stands in its cell, and what each of its traces is."""
 
     architecture: str
     mechanism: str
     state: str
+    label: str
     words: str
 
 
-def cells(evidence: ClusterEvidence) -> list[Cell]:
+def cells(found: Coverage) -> list[Cell]:
     """Every pair, architectures first."""
-    return [
-        _cell(evidence, architecture, mechanism, evidence.points_of(architecture, mechanism))
-        for architecture in evidence.architectures
-        for mechanism in evidence.mechanisms
-    ]
+    return [_cell(pair, found.of_pair(pair.architecture, pair.mechanism)) for pair in found.pairs]
+
+
+def _cell(pair: CoveredPair, tuples: Sequence[CoveredTuple]) -> Cell:
+    state = _state(pair, tuples)
+    label = _LETTERS[state] or f"{pair.observed}/{len(tuples)}"
+    words = "; ".join(f"{each.trace} {tuple_words(each)}" for each in tuples)
+    return Cell(pair.architecture, pair.mechanism, state, label, words)
+
+
+def _state(pair: CoveredPair, tuples: Sequence[CoveredTuple]) -> str:
+    if pair.observed:
+        return "observed" if pair.observed == len(tuples) else "partly"
+    states = [each.state for each in tuples]
+    return str(TupleState.ANALYTICAL if TupleState.ANALYTICAL in states else states[0])
+
+
+def tuple_words(each: CoveredTuple) -> str:
+    """How the runs of a tuple ended, or its state where it has none."""
+    if each.state is TupleState.OBSERVED:
+        return ", ".join(f"{runs} {outcome}" for outcome, runs in each.outcomes.items())
+    return str(each.state)
 
 
 def coverage(found: Sequence[Cell]) -> go.Figure:
-    """A heat map with a letter in each cell, so that colour is not all that tells them apart."""
+    """A heat map with a label in each cell, so that colour is not all that tells them apart."""
     rows = list(dict.fromkeys(c.architecture for c in found))
     columns = list(dict.fromkeys(c.mechanism for c in found))
     at = {(c.architecture, c.mechanism): c for c in found}
@@ -69,7 +83,7 @@ def coverage(found: Sequence[Cell]) -> go.Figure:
             x=[safe(c.upper()) for c in columns],
             y=[safe(r.upper()) for r in rows],
             z=[[STATES.index(c.state) for c in row] for row in grid],
-            text=[[_LETTERS[c.state] for c in row] for row in grid],
+            text=[[c.label for c in row] for row in grid],
             texttemplate="%{text}",
             customdata=[[safe(c.words) for c in row] for row in grid],
             hovertemplate="%{y} with %{x}: %{customdata}<extra></extra>",
@@ -87,37 +101,11 @@ def coverage(found: Sequence[Cell]) -> go.Figure:
             y=[None],
             mode="markers",
             marker={"symbol": "square", "size": 12, "color": _COLORS[state]},
-            name=f"{_LETTERS[state]} {STATE_WORDS[state]}",
+            name=f"{_LETTERS[state]} {STATE_WORDS[state]}".strip(),
         )
     figure.update_yaxes(autorange="reversed")
     figure.update_xaxes(side="top")
     return styled(figure, title="", height=440)
-
-
-def _cell(
-    evidence: ClusterEvidence, architecture: str, mechanism: str, points: Sequence[OperatingPoint]
-) -> Cell:
-    pair = evidence.compatibility.get((architecture, mechanism))
-    if pair is not None and pair.status is not PairStatus.VIABLE:
-        return Cell(
-            architecture, mechanism, pair.status.value, f"{pair.status.value}: {pair.reason}"
-        )
-    complete = [p for p in points if p.outcome is PointOutcome.COMPLETE]
-    if any(_observed(p.values) for p in complete):
-        traces = sorted({p.trace for p in complete if p.trace and _observed(p.values)})
-        return Cell(
-            architecture, mechanism, "observed", f"recovery observed under {', '.join(traces)}"
-        )
-    if any(v.value is not None for p in points for v in p.values.values()):
-        return Cell(architecture, mechanism, "analytical", STATE_WORDS["analytical"])
-    return Cell(architecture, mechanism, "missing", STATE_WORDS["missing"])
-
-
-def _observed(values: Mapping[Quantity, object]) -> bool:
-    """Whether some run resumed after the fault."""
-    resumed = values.get(Quantity.RESUMED)
-    value = getattr(resumed, "value", None)
-    return bool(value) and getattr(resumed, "evidence", None) is Evidence.MEASURED
 
 
 def _scale() -> list[tuple[float, str]]:

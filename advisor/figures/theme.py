@@ -24,7 +24,9 @@ _PALETTE = (
 GREY = "#9E9E9E"
 SYMBOLS = {"M": "circle", "E": "diamond-open", "D": "square-open"}
 EVIDENCE_NAMES = {"M": "measured", "E": "extrapolated", "D": "derived"}
-_SERIES = ("#4C78A8", "#F58518", "#72B7B2", "#54A24B", "#B279A2", "#9D755D")
+_SERIES = (
+    *("#4C78A8", "#F58518", "#72B7B2", "#54A24B", "#B279A2", "#9D755D", "#E45756", "#79706E"),
+)
 
 
 def mechanism_colors(mechanisms: Iterable[str]) -> Mapping[str, str]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import floor, log10
+from typing import Any
 
 from advisor.figures.runs import FAULT_WORDS, fired_faults
 from advisor.reports.words import listed
@@ -26,9 +27,14 @@ from db.run_record import (
     AtPhase,
     AtStep,
     AtTime,
+    EmergencyPart,
     FaultPart,
+    OverheadPart,
     RankPart,
     Record,
+    RecoveryPart,
+    SavePart,
+    StepPart,
     WindowPart,
 )
 
@@ -43,6 +49,17 @@ NUMBER_HEADER = ("architecture", "quantity", "value", "n", "evidence", "holds fo
 RANK_HEADER = ("rank", "ended", "exit code", "steps", "peak memory", "state", "last words")
 FAULT_HEADER = (
     *("fault", "what", "rank", "planned", "struck", "first knew", "all knew", "training"),
+)
+RECOVERY_HEADER = (
+    *("generation", "way", "state from", "step", "steps made again", "ranks", "faults", "total"),
+)
+SAVE_HEADER = (
+    *("path", "saves", "skipped", "failed", "training waits", "behind it", "bytes a save"),
+)
+EMERGENCY_HEADER = ("fault", "lead", "done after", "save alone", "bytes", "in time")
+LINEAGE_HEADER = (
+    *("generation", "way", "ranks", "from step", "state from", "steps lost", "global batch"),
+    "equivalent",
 )
 DETECTION_HEADER = ("fault", "rank", "knew after", "how")
 _LONGEST_SAID, _LONGEST_ERROR = 100, 64
@@ -303,6 +320,10 @@ def run_row(run: RunSummary) -> dict[str, object]:
         **{quantity.value: run.values.get(quantity) for quantity in RUN_QUANTITIES},
         "not_detected_within_s": run.censored_at_s,
         "wall_s": run.wall_s,
+        "way": run.way,
+        "recovery_total_s": run.values.get(RunQuantity.RECOVERY_TOTAL),
+        "lost_steps": run.values.get(RunQuantity.LOST_STEPS),
+        "overhead_fraction": run.values.get(RunQuantity.OVERHEAD),
         "architecture": run.architecture,
         "mechanism": run.mechanism,
         "trace": run.trace or NO_FAULT,
@@ -312,6 +333,7 @@ def run_row(run: RunSummary) -> dict[str, object]:
         "started_at": run.started_at,
         "campaign": run.campaign,
         "validity_reason": run.validity_reason,
+        "infeasible_reason": run.infeasible_reason,
     }
 
 
@@ -329,6 +351,8 @@ def facts(record: Record) -> Iterator[tuple[str, str]]:
     faults = fired_faults(record)
     if not faults:
         yield "Samples/s/rank", _rate(record.before)
+        if record.overhead is not None:
+            yield "Overhead", _overhead(record.overhead)
         return
     yield "Samples/s/rank before", _rate(record.before)
     yield "Samples/s/rank after", _after(record)
@@ -336,13 +360,48 @@ def facts(record: Record) -> Iterator[tuple[str, str]]:
     yield "Aggregate slowdown", ABSENT if slowdown is None else format_percent(slowdown)
     yield "First knew after", _duration(faults[0].first_detected_s)
     yield "Last knew after", _last_knew(faults[0])
+    for recovery in record.recoveries[:1]:
+        yield "Recovery", _duration(recovery.total_s)
+        yield "Steps made again", f"{recovery.lost_steps:,}"
+
+
+def equivalence(record: Record) -> str:
+    """Why the training is not the one that was planned; empty where it is."""
+    if record.equivalent:
+        return ""
+    sizes = {recovery.world_size for recovery in record.recoveries}
+    if sizes - {record.cell.world_size}:
+        return "not equivalent: the group's size changed"
+    return "not equivalent: some ranks' state was lost"
+
+
+def _overhead(overhead: OverheadPart) -> str:
+    words = format_percent(overhead.fraction)
+    if overhead.low is None or overhead.high is None:
+        return words
+    return f"{words} ± {format_percent((overhead.high - overhead.low) / 2)}"
+
+
+def overhead_words(overhead: OverheadPart) -> str:
+    """From what an overhead was taken."""
+    pairs = "1 pair" if overhead.pairs == 1 else f"{overhead.pairs} pairs"
+    step = format_duration(overhead.baseline_step_s)
+    words = (
+        f"Overhead from {pairs} of blocks with and without the mechanism; a step without takes "
+        f"{step}."
+    )
+    if overhead.overlap_factor is None:
+        return words
+    factor = format_number(overhead.overlap_factor)
+    return f"{words} Of each second that saves took, {factor} s lengthened the training."
 
 
 def subtitle(record: Record) -> str:
     """What tells the run from others of its kind."""
     cell = record.cell
+    way = "" if cell.way is None else f"way {cell.way}, "
     return (
-        f"{record.validity.value.capitalize()}; seed {cell.seed}, profile {cell.profile}, "
+        f"{record.validity.value.capitalize()}; {way}seed {cell.seed}, profile {cell.profile}, "
         f"{record.steps_completed:,} of {cell.steps:,} steps, wall time "
         f"{format_duration(record.wall_s)}, started {record.started_at} on "
         f"{record.cluster.cluster}, campaign {record.campaign.campaign}."
@@ -430,6 +489,57 @@ def phase_rows(record: Record) -> Iterator[tuple[str, ...]]:
     """Fault, phase and duration, in the order in which they happened."""
     for phase in record.phases:
         yield str(phase.fault), phase.phase.value, format_duration(phase.duration_s)
+
+
+def recovery_row(recovery: RecoveryPart) -> tuple[str, ...]:
+    """One row under RECOVERY_HEADER."""
+    return (
+        str(recovery.generation),
+        str(recovery.way),
+        recovery.source or "nothing: from the beginning",
+        f"{recovery.step:,}",
+        f"{recovery.lost_steps:,} ({format_duration(recovery.lost_s)})",
+        str(recovery.world_size),
+        ", ".join(map(str, recovery.faults)) or "none",
+        _duration(recovery.total_s),
+    )
+
+
+def save_row(saves: SavePart) -> tuple[str, ...]:
+    """One row under SAVE_HEADER."""
+    size = saves.bytes_per_save
+    return (
+        saves.path,
+        *(f"{count:,}" for count in (saves.count, saves.skipped, saves.failed)),
+        _step(saves.foreground_s),
+        _step(saves.background_s),
+        _bytes(None if size is None else round(size)),
+    )
+
+
+def _step(summary: StepPart | None) -> str:
+    return ABSENT if summary is None else format_duration(summary.mean)
+
+
+def emergency_row(each: EmergencyPart) -> tuple[str, ...]:
+    """One row under EMERGENCY_HEADER."""
+    return (
+        ABSENT if each.fault is None else str(each.fault),
+        format_duration(each.lead_s),
+        _duration(each.took_s),
+        _duration(each.save_s),
+        _bytes(each.bytes),
+        "yes" if each.within_lead else "no",
+    )
+
+
+def lineage_row(line: Mapping[str, Any]) -> tuple[str, ...]:
+    """One row under LINEAGE_HEADER; the record's lines are free in form."""
+    names = ("generation", "way", "world_size", "step", "source", "lost_steps", "global_batch")
+    said = (line.get(name) for name in names)
+    words = (ABSENT if value in (None, "") else shortened(str(value), 40) for value in said)
+    equivalent = line.get("equivalent")
+    return (*words, "yes" if equivalent is True else "no" if equivalent is False else ABSENT)
 
 
 def condition_rows(record: Record) -> Iterator[tuple[str, str]]:

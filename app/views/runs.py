@@ -8,6 +8,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from advisor.figures.run_times import (
+    MOST_RECOVERIES,
+    phased_recoveries,
+    recovery_bars,
+    where_the_time_went,
+)
 from advisor.figures.runs import MOST_FAULTS, timeline, timeline_of
 from advisor.reports import run_words
 from advisor.reports.run_words import NO_FAULT
@@ -47,6 +53,9 @@ _COLUMNS = {
     ),
     "aggregate_slowdown_fraction": st.column_config.NumberColumn("slowdown", format="percent"),
     "wall_s": st.column_config.NumberColumn("wall time (s)", format="%.1f"),
+    "recovery_total_s": st.column_config.NumberColumn("recovery (s)", format="%.3f"),
+    "lost_steps": st.column_config.NumberColumn("steps made again", format="%.1f"),
+    "overhead_fraction": st.column_config.NumberColumn("overhead", format="percent"),
 }
 
 
@@ -61,7 +70,9 @@ def page(shown: Shown) -> None:
         placeholder="its id, or tick it in the list",
         max_chars=200,
         on_change=_keep_filters,
-    ).strip()
+    )
+    # An id has no blanks; one in an address was a + that somebody typed there (ft4+ft2+ft1).
+    run_id = run_id.strip().replace(" ", "+")
     if run_id:
         _one(shown, run_id)
     else:
@@ -229,11 +240,19 @@ def _one(shown: Shown, run_id: str) -> None:
     st.subheader(escape(run_words.headline(record, mechanism)), anchor=False)
     st.caption(escape(run_words.subtitle(record)))
     section("Why it is invalid", record.validity_reasons)
+    section("Why it cannot run", [record.infeasible_reason] if record.infeasible_reason else [])
+    different = run_words.equivalence(record)
+    if different:
+        st.warning(message(different), icon=":material/difference:")
     with st.container(horizontal=True):
         for name, value in run_words.facts(record):
             st.metric(name, value, width="content")
     _timeline(record)
-    section("Notes", record.notes)
+    section("Notes", [note for note in record.notes if note != record.infeasible_reason])
+    _times(record)
+    _recoveries(record)
+    _saves(record)
+    _lineage(record)
     _detections(record)
     _ranks(record)
     with st.expander("Conditions and environment"):
@@ -253,6 +272,50 @@ def _timeline(record: Record) -> None:
     if shown.marks:
         st.caption(f"Around the fault; double-click shows the whole run.{some}")
     figure(timeline(shown), "timeline", "Throughput, step time and loss against time")
+
+
+def _times(record: Record) -> None:
+    if record.times is None:
+        return
+    st.subheader("Where the time went", anchor=False)
+    st.caption(
+        "Of the training's wall time. What was made again after a recovery counts there, not as "
+        "productive; detection and recovery are those of the slowest rank."
+    )
+    figure(where_the_time_went(record.times), "times", "The training's wall time in its parts")
+
+
+def _recoveries(record: Record) -> None:
+    if not record.recoveries:
+        return
+    st.subheader("Recoveries", anchor=False)
+    st.caption("From the fault to the next step that was complete everywhere, phase after phase.")
+    phased = phased_recoveries(record)
+    if phased:
+        figure(recovery_bars(record), "recoveries", "Each recovery by its phases")
+    if len(phased) > MOST_RECOVERIES:
+        st.caption(f"The first {MOST_RECOVERIES} of {len(phased):,} are drawn.")
+    _long_table(run_words.RECOVERY_HEADER, [run_words.recovery_row(r) for r in record.recoveries])
+
+
+def _saves(record: Record) -> None:
+    if record.saves:
+        st.subheader("Saves", anchor=False)
+        _long_table(run_words.SAVE_HEADER, [run_words.save_row(each) for each in record.saves])
+    if record.overhead is not None:
+        st.caption(escape(run_words.overhead_words(record.overhead)))
+    if record.emergency:
+        st.subheader("Emergency saves", anchor=False)
+        rows = [run_words.emergency_row(each) for each in record.emergency]
+        _long_table(run_words.EMERGENCY_HEADER, rows)
+
+
+def _lineage(record: Record) -> None:
+    if len(record.lineage) > 1:
+        st.subheader("Lineage", anchor=False)
+        st.caption("How the group came to be what it is, generation by generation.")
+        rows = [run_words.lineage_row(line) for line in record.lineage]
+        _long_table(run_words.LINEAGE_HEADER, rows)
 
 
 def _detections(record: Record) -> None:

@@ -1,7 +1,9 @@
 """A recovery, phase by phase: milestones of all ranks on one clock, whose gaps add up.
 
-detect: from the fault until the last survivor noticed. stop: until all wait for orders. elect:
-until the next generation was ordered. rebuild: until every rank had left its old groups and
+detect: from the fault until the last survivor noticed (where all processes are started anew: until
+the supervisor saw the death; where nobody was lost and the group grows: nothing). stop: until all
+who go on wait for orders, processes that are started for it included. elect: until the next
+generation was ordered. rebuild: until every rank had left its old groups and
 formed the new ones. initialise: until the mechanism was attached everywhere. restore: until every
 state was back. check: until the consistency gate let them go on. resume: until the first step
 was complete on every rank.
@@ -31,11 +33,6 @@ class PhasedRecovery:
 
     fault_s: float
     milestones: tuple[Milestone, ...]
-    step: int
-    """The step at which training went on."""
-    lost_steps: int
-    """Steps that had been complete everywhere and had to be made again."""
-    way: str
 
     @property
     def phases(self) -> list[tuple[str, float]]:
@@ -78,14 +75,7 @@ def phased(
         Milestone("check", train_s),
         Milestone("resume", max(first_ends)),
     ]
-    reached = min((_steps_before(log, train_s) for log in logs if log.steps), default=0)
-    return PhasedRecovery(
-        fault_s,
-        tuple(_in_order(fault_s, found)),
-        recovery.step,
-        max(0, reached - recovery.step),
-        recovery.way,
-    )
+    return PhasedRecovery(fault_s, tuple(_in_order(fault_s, found)))
 
 
 def _last(logs: Sequence[RankLog], name: str, recovery: Recovery) -> float:
@@ -96,16 +86,14 @@ def _last(logs: Sequence[RankLog], name: str, recovery: Recovery) -> float:
 
 
 def _first_end(log: RankLog, generation: int) -> float | None:
-    """When a rank's first step in a generation ended."""
-    training = log.first("training", generation=generation)
-    if training is None:
+    """When a rank's first step in a generation ended; None if it trained none in it."""
+    begun = [event for event in log.events if event["event"] == "training"]
+    mine = next((n for n, event in enumerate(begun) if event["generation"] == generation), None)
+    if mine is None:
         return None
-    return next((step.end_s for step in log.steps if step.end_s >= training["t"]), None)
-
-
-def _steps_before(log: RankLog, instant_s: float) -> int:
-    """How many steps a rank had complete at an instant; its newest number plus one."""
-    return max((step.number + 1 for step in log.steps if step.end_s <= instant_s), default=0)
+    from_s = begun[mine]["t"]
+    to_s = begun[mine + 1]["t"] if mine + 1 < len(begun) else float("inf")
+    return next((step.end_s for step in log.steps if from_s <= step.end_s <= to_s), None)
 
 
 def _in_order(begin_s: float, milestones: Iterable[Milestone]) -> Iterable[Milestone]:

@@ -11,8 +11,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from measure.results.phases import PhasedRecovery
+from measure.interfaces.capabilities import Way
+from measure.mechanisms.registry import entry_named
+from measure.results.accounting import Loss, Times, times_of
+from measure.results.emergencies import emergencies_of
+from measure.results.generations import Generation, generations
+from measure.results.overhead import overhead_of
 from measure.results.rank_log import RankLog
+from measure.results.recoveries import Answered, answered
+from measure.results.saves import saves_of
 from measure.results.verdict import (
     Fault,
     Run,
@@ -20,11 +27,12 @@ from measure.results.verdict import (
     notes_of,
     outcome_of,
     reasons_of,
-    recoveries_of,
     struck_ranks,
+    survivors_of,
     went_on,
 )
 from measure.results.windows import aggregate_slowdown, first_loss, mean_loss, series, window
+from measure.supervisor.observed import Ending
 
 RECORD, VERSION = "failbench-run", 1
 FILE_NAME = "record.json"
@@ -52,8 +60,12 @@ def run_record(
 ) -> dict[str, Any]:
     """The record of a finished run; `cell` is what was asked, in words of the database."""
     faults = faults_of(run)
-    recoveries = recoveries_of(run, faults)
+    answers = answered(run, faults)
+    trained = generations(run, answers, faults)
+    times = times_of(run, trained, answers, faults)
     reasons = reasons_of(run, faults)
+    if times is not None and run.seen.ending is not Ending.INFEASIBLE:
+        reasons += times.reasons()
     training_s = None if run.seen.training_at is None else run.since_began(run.seen.training_at)
     state = [event["bytes"] for log in run.logs if (event := log.first("state"))]
     built = [event["groups_s"] for log in run.logs if (event := log.first("built"))]
@@ -75,11 +87,13 @@ def run_record(
         "validity_reasons": reasons,
         "notes": notes_of(run, faults),
         "state_bytes": max(state, default=None),
-        **_figures(run, faults, [recovery for _, recovery in recoveries]),
+        **_figures(run, faults, answers),
         "ranks": [_rank(run, view.rank) for view in run.seen.members],
         "faults": [fault.as_json() for fault in faults],
-        "phases": _phases(faults, recoveries),
+        "phases": _phases(faults, answers),
         "series": series(run.logs),
+        **_mechanism(run, trained),
+        **_recovering(run, answers, times),
     }
 
 
@@ -101,11 +115,52 @@ def write_record(record: Mapping[str, Any], folder: Path) -> Path:
     return path
 
 
-def _phases(
-    faults: Sequence[Fault], recoveries: Sequence[tuple[Fault, PhasedRecovery]]
-) -> list[dict[str, Any]]:
-    """Every phase that was reached; where nothing recovered, detection alone."""
-    whole = {fault.ordinal: recovery.phases for fault, recovery in recoveries}
+def _mechanism(run: Run, trained: Sequence[Generation]) -> dict[str, Any]:
+    """What the mechanism did, and what it cost."""
+    return {
+        "infeasible_reason": _infeasible_reason(run),
+        "saves": saves_of(run.logs, trained),
+        "overhead": overhead_of(run, trained),
+        "emergency": emergencies_of(run.logs, entry_named(run.job.mechanism).wants_warning),
+        "shared_memory_bytes": _shared_memory_bytes(run.logs),
+    }
+
+
+def _recovering(run: Run, answers: Sequence[Answered], times: Times | None) -> dict[str, Any]:
+    """How training was brought back, and how the time was spent."""
+    losses = times.losses if times else [Loss()] * len(answers)
+    return {
+        "equivalent": all(line["equivalent"] for line in run.seen.lineage),
+        "lineage": run.seen.lineage,
+        "recoveries": [
+            answer.as_json(loss.steps, loss.seconds)
+            for answer, loss in zip(answers, losses, strict=False)
+        ],
+        "times": times.as_json() if times else None,
+    }
+
+
+def _infeasible_reason(run: Run) -> str | None:
+    if run.seen.ending is not Ending.INFEASIBLE:
+        return None
+    return next((view.infeasible for view in run.seen.ranks if view.infeasible), None)
+
+
+def _shared_memory_bytes(logs: Sequence[RankLog]) -> int | None:
+    """Of all ranks of the generation that took most; None where no mechanism takes any."""
+    taken: dict[int, int] = {}
+    for log in logs:
+        for event in log.events:
+            if event["event"] == "attached" and event.get("shared_bytes") is not None:
+                generation = event["generation"]
+                taken[generation] = taken.get(generation, 0) + event["shared_bytes"]
+    return max(taken.values(), default=None)
+
+
+def _phases(faults: Sequence[Fault], answers: Sequence[Answered]) -> list[dict[str, Any]]:
+    """Every phase that was reached, under the first fault that a recovery answered; where nothing
+    recovered, detection alone."""
+    whole = {a.faults[0].ordinal: a.phased.phases for a in answers if a.faults and a.phased}
     return [
         {"fault": fault.ordinal, "phase": phase, "duration_s": duration_s}
         for fault in faults
@@ -119,17 +174,15 @@ def _detection_alone(fault: Fault) -> list[tuple[str, float]]:
     return [("detect", fault.detected_s)]
 
 
-def _figures(
-    run: Run, faults: Sequence[Fault], recoveries: Sequence[PhasedRecovery]
-) -> dict[str, Any]:
+def _figures(run: Run, faults: Sequence[Fault], answers: Sequence[Answered]) -> dict[str, Any]:
     """Rates, losses and memory, before and after the first fault."""
     struck = struck_ranks(run)
     first_fault_s = min(struck.values(), default=run.ended_s)
     before = window(run.logs, 0.0, first_fault_s, run.job.dropped_steps)
-    survivors = [log for log in run.logs if log.rank not in struck]
+    survivors = [run.logs[view.rank] for view in survivors_of(run)]
     noticed_s = [f.at_s + (f.detected_s or 0.0) for f in faults if f.fired]
-    if recoveries:
-        noticed_s = [recovery.resumed_s for recovery in recoveries]
+    resumed_s = [answer.phased.resumed_s for answer in answers if answer.phased]
+    noticed_s = resumed_s or noticed_s
     after = window(survivors, max(noticed_s), run.ended_s) if noticed_s else None
     finished = [_reached(log) for log in survivors if log.steps]
     peaks = [peak for log in run.logs if (peak := _peak(log.rank, run)) is not None]
@@ -170,7 +223,8 @@ def _rank(run: Run, rank: int) -> dict[str, Any]:
 
 
 def _end(run: Run, rank: int) -> str:
-    """How a rank ended; what the supervisor had to kill was blocked, and is `hung`."""
+    """How a rank ended; what the supervisor had to kill was blocked, and is `hung`, but where it
+    ends all of them to start anew."""
     view = run.seen.ranks[rank]
     if run.logs[rank].first("raised"):
         return "raised"
@@ -178,7 +232,8 @@ def _end(run: Run, rank: int) -> str:
         return "finished"
     if view.stopped_at is not None and view.died_at is None:
         return "stopped"
-    return "hung" if view.killed_by_supervisor else "killed"
+    started_anew = view.given_up and run.job.way is Way.RESTART
+    return "hung" if view.killed_by_supervisor and not started_anew else "killed"
 
 
 def _peak(rank: int, run: Run) -> int | None:

@@ -8,7 +8,6 @@ from measure.faults.schedule import FaultEvent, FaultKind
 from measure.interfaces.capabilities import ArchitectureEntry, Way
 from measure.job_spec import Detector, JobSpec
 from measure.rank.exit_codes import RAISED
-from measure.results.phases import PhasedRecovery, phased
 from measure.results.rank_log import RankLog
 from measure.supervisor.observed import Ending, Observed, RankView
 from measure.supervisor.ranks import ended_by
@@ -58,6 +57,8 @@ class Fault:
     detected_s: float | None
     censored: bool
     outcome: str
+    slot: int = 0
+    """The process that it struck, or was planned for."""
 
     @property
     def first_detected_s(self) -> float | None:
@@ -112,24 +113,6 @@ def _how_it_went_on(run: Run) -> str:
         return "graceful"
     anew = any(not recovery.source for recovery in run.seen.recoveries)
     return "restarted-from-zero" if anew else "recovered"
-
-
-def recoveries_of(run: Run, faults: Sequence[Fault]) -> list[tuple[Fault, PhasedRecovery]]:
-    """Every recovery that led back to training, under the first fault that it answered."""
-    found = []
-    after_s = 0.0
-    for recovery in run.seen.recoveries:
-        train_s = run.since_began(recovery.train_at)
-        answered = [f for f in faults if f.fired and after_s <= f.at_s <= train_s]
-        after_s = train_s
-        if not answered:
-            continue
-        first = min(answered, key=lambda fault: fault.at_s)
-        noticed_s = first.at_s + max((d.after_s for d in first.detections), default=0.0)
-        steps = phased(recovery, first.at_s, noticed_s, run.logs, run.seen.began_at)
-        if steps is not None:
-            found.append((first, steps))
-    return found
 
 
 def went_on(run: Run) -> bool:
@@ -197,8 +180,9 @@ def notes_of(run: Run, faults: Sequence[Fault]) -> list[str]:
 def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
     slot, said = _strike(run, ordinal)
     if said is None:
-        return Fault(ordinal, event, False, _due_s(run, event), None, (), None, False, "not_fired")
-    detections = tuple(_detections(run, event, said["t"]))
+        due_s = _due_s(run, event)
+        return Fault(ordinal, event, False, due_s, None, (), None, False, "not_fired", slot)
+    detections = tuple(_detections(run, slot, event, said["t"]))
     continues = not run.seen.recoveries and went_on(run)
     knowing = {d.rank for d in detections}
     had_to_know = {v.rank for v in survivors_of(run) if _was_there(run, v.rank, said["t"])}
@@ -209,7 +193,8 @@ def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
     if not continues and _all_had_stopped(run, said["t"]):
         # An earlier fault had halted the job: nobody was left to notice this one.
         outcome = _fault_outcome(run, event, continues)
-        return Fault(ordinal, event, True, said["t"], said["steps"], (), None, False, outcome)
+        at_s, steps = said["t"], said["steps"]
+        return Fault(ordinal, event, True, at_s, steps, (), None, False, outcome, slot)
     waited_s = max(0.0, run.ended_s - said["t"])
     return Fault(
         ordinal,
@@ -221,6 +206,7 @@ def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
         detected_s=max(d.after_s for d in detections) if all_know else waited_s,
         censored=not all_know,
         outcome=_fault_outcome(run, event, continues),
+        slot=slot,
     )
 
 
@@ -243,7 +229,7 @@ def _fault_outcome(run: Run, event: FaultEvent, continues: bool) -> str:
     return "coordinator_lost" if event.rank == run.entry.coordinator else "halted"
 
 
-def _detections(run: Run, event: FaultEvent, at_s: float) -> list[Detection]:
+def _detections(run: Run, victim: int, event: FaultEvent, at_s: float) -> list[Detection]:
     found = []
     struck = struck_ranks(run)
     for log in run.logs:
@@ -253,7 +239,7 @@ def _detections(run: Run, event: FaultEvent, at_s: float) -> list[Detection]:
             log.first("dropped", rank=event.rank)
             or log.first_after("stopped", at_s)
             or (log.first("told", rank=event.rank) if run.seen.training_at is None else None)
-            or _ended_for_it(run, log.rank, at_s)
+            or _ended_for_it(run, log.rank, victim)
         )
         if noticed is not None:
             after_s = max(0.0, noticed["t"] - at_s)
@@ -262,29 +248,33 @@ def _detections(run: Run, event: FaultEvent, at_s: float) -> list[Detection]:
 
 
 def _was_there(run: Run, slot: int, at_s: float) -> bool:
-    """Whether a process took part in the training at that time: who was taken in later had
-    nothing to notice. (Before training, all the first ones do.)"""
+    """Whether a process took part in the training at that time: who was taken in later, or had
+    been lost before, had nothing to notice. (Before training, all the first ones do.)"""
+    died_at = run.seen.ranks[slot].died_at
+    if died_at is not None and run.since_began(died_at) < at_s:
+        return False
     joined = run.logs[slot].first("training")
     return slot < run.job.world_size or (joined is not None and joined["t"] <= at_s)
 
 
-def _ended_for_it(run: Run, slot: int, at_s: float) -> dict[str, Any] | None:
-    """Where all processes are started anew, the supervisor is the one who notices, for all."""
-    if not run.seen.ranks[slot].given_up or run.job.way is not Way.RESTART:
+def _ended_for_it(run: Run, slot: int, victim: int) -> dict[str, Any] | None:
+    """Where all processes are started anew, the supervisor is the one who notices, for all: when
+    it sees the death."""
+    died_at = run.seen.ranks[victim].died_at
+    if not run.seen.ranks[slot].given_up or run.job.way is not Way.RESTART or died_at is None:
         return None
-    seen_s = [run.since_began(recovery.lost_at) for recovery in run.seen.recoveries]
-    after = [instant_s for instant_s in seen_s if instant_s >= at_s]
-    return {"t": min(after), "how": "supervisor"} if after else None
+    return {"t": run.since_began(died_at), "how": "supervisor"}
 
 
 def _really_fired(run: Run, slot: int, event: FaultEvent) -> bool:
-    """The victim said so, and its end agrees."""
+    """The victim said so, and its end agrees. (Who is given up because another was lost at the
+    same time may be dead by then already: nobody can say which signal was first.)"""
     view = run.seen.ranks[slot]
     if event.kind is FaultKind.CRASH:
-        return view.exit_code == _SIGKILL and not view.killed_by_supervisor
+        return view.exit_code == _SIGKILL and (view.given_up or not view.killed_by_supervisor)
     if event.kind is FaultKind.EXCEPTION:
         raised = run.logs[slot].first("raised", injected=True)
-        return raised is not None and view.exit_code == RAISED
+        return raised is not None and (view.given_up or view.exit_code == RAISED)
     return view.killed_by_supervisor
 
 

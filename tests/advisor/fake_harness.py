@@ -1,7 +1,8 @@
 """Stands in for `python -m measure`: the same events, made-up records, no training.
 
 python -m tests.advisor.fake_harness FOLDER RUNS END
-END: done, usage, failed, bug, garbage, wrong-record, slow (until Ctrl-C), deaf (to every signal).
+END: done, mechanisms (up to four runs), usage, failed, bug, garbage, wrong-record, slow (until
+Ctrl-C), deaf (to every signal).
 """
 
 import json
@@ -16,6 +17,16 @@ from tests.db import run_records
 
 def emit(event: str, **fields: Any) -> None:
     print(json.dumps({"event": event, **fields}), flush=True)
+
+
+def mechanisms() -> list[dict[str, Any]]:
+    """Two runs that were brought back, one that says what that costs, one that cannot be."""
+    return [
+        run_records.mechanism_record(),
+        run_records.mechanism_record(seed=1, restore_s=0.75),
+        run_records.mechanism_record(trace=None),
+        run_records.infeasible(),
+    ]
 
 
 def main(folder: Path, runs: int, end: str) -> int:
@@ -38,6 +49,8 @@ def main(folder: Path, runs: int, end: str) -> int:
         while number == 2 and end == "slow" and not asked:
             time.sleep(0.02)
         made = run_records.record(seed=seed, rate=39.0 + number)
+        if end == "mechanisms":
+            made = mechanisms()[seed]
         if number == 2 and end == "wrong-record":
             made["wall_s"] = -1
         (path,) = run_records.write(folder, made)

@@ -42,6 +42,28 @@ def test_cells_in_order(tuples: list[TupleSummary]) -> None:
     assert (hung.censored, hung.means[RunQuantity.DETECTION]) == (1, None)
 
 
+def test_a_recovery_is_a_median_of_the_runs_that_were_brought_back(
+    shipped_database: Path, tmp_path: Path
+) -> None:
+    database = tmp_path / "advisor.db"
+    database.write_bytes(shipped_database.read_bytes())
+    run_records.write(
+        tmp_path / "runs",
+        *(
+            run_records.mechanism_record(seed=seed, restore_s=restore_s)
+            for seed, restore_s in enumerate((0.25, 0.75, 8.0))
+        ),
+        run_records.invalid(run_records.mechanism_record(seed=3, restore_s=0.0)),
+    )
+    engine = open_engine(str(database))
+    assert ingest(engine, tmp_path / "runs").refused == ()
+    with reading(engine) as connection:
+        (found,) = summarise(list_runs(connection))
+    engine.dispose()
+    assert (found.way, found.recovery_s, found.recovered, found.valid) == ("spare", 2.25, 3, 3)
+    assert found.infeasible_reason is None
+
+
 def test_as_json(tuples: list[TupleSummary]) -> None:
     document = tuples[2].as_json()
     assert document["detection_s"] is None

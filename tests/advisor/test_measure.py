@@ -83,6 +83,33 @@ def test_every_run_is_stored_and_the_summary_says_what_it_showed(
     assert ask(database, "SELECT COUNT(*), COUNT(point_id) FROM runs") == [(3, 3)]
 
 
+def test_the_summary_of_mechanisms_fits_a_terminal(call: Called) -> None:
+    code, out, err = call(4, "mechanisms")
+    assert code == 0, err
+    table, _ = out.split("\nbefore, after: ")
+    assert max(map(len, out.split("\n\n")[0].splitlines())) <= 100
+    header, calm, struck, infeasible = table.splitlines()
+    assert header.split() == (
+        "tuple way n outcome before overhead detected recovery lost after".split()  # noqa: SIM905
+    )
+    assert struck.split() == (
+        "a2 ft1 F1 spare 2 recovered 40 500 ms 2 s 10 40".split()  # noqa: SIM905
+    )
+    assert calm.split() == "a2 ft1 none spare 1 completed 40 2 %".split()  # noqa: SIM905
+    assert infeasible.split() == "a6 ft2 F1 spare 1 infeasible".split()  # noqa: SIM905
+    assert "a6 ft2 F1: infeasible: no group of all ranks to replicate over" in out
+
+
+def test_json_of_mechanisms(call: Called) -> None:
+    code, out, _ = call(4, "mechanisms", "--format", "json")
+    assert code == 0
+    calm, struck, infeasible = json.loads(out)["tuples"]
+    assert struck["recovery_total_s"] == {"median": 2.0, "n": 2}
+    assert (struck["way"], struck["lost_steps"]["mean"]) == ("spare", 10.0)
+    assert calm["overhead_fraction"]["mean"] == 0.02
+    assert infeasible["infeasible_reason"] == "no group of all ranks to replicate over"
+
+
 def test_json_is_clean_and_has_the_same(call: Called) -> None:
     code, out, _ = call(2, "done", "--format", "json")
     assert code == 0
@@ -284,6 +311,43 @@ def test_options_reach_the_harness(
         *(f"{name}={value}" for name, value in options.items()),
     }
     assert noted.startswith("--command=advisor measure --architecture=a2 ")
+
+
+def test_several_mechanisms_and_traces_reach_the_harness(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[list[str]] = []
+
+    def refuse(_: str, command: list[str]) -> None:
+        seen.append(command)
+        raise AdvisorError("enough")
+
+    monkeypatch.setattr("advisor.commands.measure.measure", refuse)
+    mechanisms = ["--mechanism", "FT1,ft2", "--mechanism", "ft4+ft2+ft1"]
+    traces = ["--trace", "none,F1", "--trace", "Mine.json"]
+    how = ["--interval", "20", "--replicas", "2", "--way", "restart", "--lead", "None"]
+    assert cli.run(["measure", "--architecture", "all", *mechanisms, *traces, *how]) == 1
+    capsys.readouterr()
+    assert {word for word in seen[0] if not word.startswith(("--folder", "--command"))} >= {
+        *("--architecture=all", "--mechanism=ft1", "--mechanism=ft2", "--mechanism=ft4+ft2+ft1"),
+        *("--trace=none,F1", "--trace=Mine.json", "--interval=20", "--replicas=2"),
+        *("--way=restart", "--lead=none"),
+    }
+    assert cli.run(["measure", "--architecture", "a2", "--lead", "2s"]) == 1
+    assert "--lead=2s" in seen[1]
+    assert cli.run(["measure", "--architecture", "a2", "--lead", "soon"]) == 2
+    assert "'soon' is not a duration" in capsys.readouterr().err
+
+
+def test_the_harness_knows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    from advisor.commands.measure import command
+    from measure.cli import _parser
+
+    ours = {o for p in command.params for o in p.opts} - {"--format", "--db"}
+    with pytest.raises(SystemExit):
+        _parser().parse_args(["run", "--help"])
+    said = capsys.readouterr().out
+    assert [option for option in ours if option not in said] == []
 
 
 def test_the_defaults_that_the_help_names_are_those_of_the_harness() -> None:

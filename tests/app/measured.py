@@ -12,6 +12,9 @@ from tests.db import run_records
 CLUSTER = run_records.CLUSTER
 HALTED = f"{run_records.CAMPAIGN}/a2-ft9-f1-s0"
 GRACEFUL = f"{run_records.CAMPAIGN}/a6-ft9-f1-s3"
+RECOVERED = f"{run_records.CAMPAIGN}/a2-ft1-f1-s6"
+SMALLER = f"{run_records.CAMPAIGN}/a2-ft8-f1-s9"
+WARNED = f"{run_records.CAMPAIGN}/a2-ft4-f1-s8"
 _STEP_S = 0.2
 
 
@@ -24,6 +27,20 @@ def records() -> list[dict[str, Any]]:
         with_series(run_records.record("a6", seed=3, rate=10.0, after_rate=12.0, detected_s=0.5)),
         with_series(run_records.record(trace=None, seed=4)),
         run_records.record("a3", seed=5, detected_s=120.0, censored=True, outcome="hang"),
+    ]
+
+
+def mechanism_records() -> list[dict[str, Any]]:
+    """Runs that mechanisms brought back, or could not, and one that says what it costs."""
+    smaller = run_records.mechanism_record("ft8", seed=9, way="smaller", equivalent=False)
+    smaller["recoveries"][0] |= {"way": "smaller", "world_size": 7, "source": "survivors"}
+    smaller["lineage"][1] |= {"way": "smaller", "world_size": 7, "equivalent": False}
+    return [
+        with_series(run_records.mechanism_record(seed=6)),
+        with_series(run_records.mechanism_record(trace=None, seed=7)),
+        with_series(run_records.mechanism_record("ft4", seed=8)),
+        with_series(smaller),
+        run_records.infeasible(seed=10),
     ]
 
 

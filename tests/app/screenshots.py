@@ -28,6 +28,10 @@ _RUNS = {
     "runs-measured": f"runs?cluster={measured.CLUSTER}",
     "run-halted": f"runs?cluster={measured.CLUSTER}&run={measured.HALTED}",
     "run-goes-on": f"runs?cluster={measured.CLUSTER}&run={measured.GRACEFUL}",
+    "run-recovered": f"runs?cluster={measured.CLUSTER}&run={measured.RECOVERED}",
+    "run-smaller": f"runs?cluster={measured.CLUSTER}&run={measured.SMALLER}",
+    "run-warned": f"runs?cluster={measured.CLUSTER}&run={measured.WARNED}",
+    "coverage-measured": f"coverage?cluster={measured.CLUSTER}",
 }
 """Pages with runs of their own cluster, so from a database of their own, and whole."""
 _WIDTHS = {"wide": 1280, "narrow": 390}
@@ -55,7 +59,8 @@ def main() -> None:
             for page, path in (("recommend", ""), ("frontier", "frontier")):
                 target = arguments.readme / f"{page}.png"
                 _shoot(browser, f"{address}/{path}{_ADDRESS}", 1280, "light", target)
-        measured.store(database, Path(folder), *measured.records())
+        made = [*measured.records(), *measured.mechanism_records()]
+        measured.store(database, Path(folder), *made)
         with serving(database) as address, chromium() as browser:
             for page, path in _RUNS.items():
                 for width in _WIDTHS:
@@ -76,6 +81,9 @@ def _shoot(
     tab.goto(url)
     tab.get_by_test_id("stMain").get_by_role("heading").first.wait_for(timeout=30_000)
     tab.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
+    tab.wait_for_function(
+        "document.querySelectorAll('[data-testid=stSkeleton]').length === 0", timeout=60_000
+    )
     for chart in tab.get_by_test_id("stPlotlyChart").all():
         chart.locator(".main-svg").first.wait_for(timeout=30_000)
     tab.wait_for_timeout(1000)

@@ -192,6 +192,89 @@ def test_open_a_run_by_its_id(page: Page, database: Path) -> None:
     assert shown.query_params["run"] == HALTED
 
 
+@pytest.fixture(scope="module")
+def recoveries(shipped_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("recoveries")
+    return measured.database(folder, shipped_database, *measured.mechanism_records())
+
+
+def tables(shown: AppTest) -> dict[str, pd.DataFrame]:
+    """The tables of a run, each under the last column of its header."""
+    return {str(t.value.columns[-1]): t.value for t in shown.table}
+
+
+def test_a_run_that_was_brought_back(page: Page, recoveries: Path) -> None:
+    shown = page("runs", recoveries, run=measured.RECOVERED)
+    assert not shown.exception
+    assert "training was recovered" in shown.subheader[0].value
+    assert "Valid; way spare, seed 6" in texts(shown)
+    metrics = {m.label: m.value for m in shown.metric}
+    assert (metrics["Recovery"], metrics["Steps made again"]) == ("1.75 s", "10")
+    assert [s.value for s in shown.subheader[1:5]] == [
+        *("Where the time went", "Recoveries", "Saves", "Lineage"),
+    ]
+    found = tables(shown)
+    (recovery,) = found["total"].to_numpy().tolist()
+    assert recovery == ["spare", "storage", "10", "10 (2 s)", "8", "0", "1.75 s"]
+    (saves,) = found["bytes a save"].to_numpy().tolist()
+    assert saves == ["30", "1", "0", "125 ms", "–", "2 MB"]
+    assert list(found["equivalent"]["way"]) == ["–", "spare"]
+    assert len(shown.get("plotly_chart")) == 3
+    assert not shown.warning
+
+
+def test_a_plus_that_an_address_turned_into_a_blank_is_a_plus(
+    page: Page, shipped_database: Path, tmp_path: Path
+) -> None:
+    made = run_records.mechanism_record("ft4+ft2+ft1")
+    stored = measured.database(tmp_path, shipped_database, made)
+    shown = page("runs", stored, run=made["run_id"].replace("+", " "))
+    assert not shown.error
+    assert shown.subheader[0].value.startswith("A2 with FT4+FT2+FT1, F1: ")
+
+
+def test_a_group_that_became_smaller_is_said_not_to_be_equivalent(
+    page: Page, recoveries: Path
+) -> None:
+    shown = page("runs", recoveries, run=measured.SMALLER)
+    assert [w.value for w in shown.warning] == ["not equivalent: the group's size changed"]
+    assert list(tables(shown)["equivalent"]["equivalent"]) == ["yes", "no"]
+
+
+def test_a_warned_run_shows_its_emergency_save(page: Page, recoveries: Path) -> None:
+    shown = page("runs", recoveries, run=measured.WARNED)
+    (row,) = tables(shown)["in time"].to_numpy().tolist()
+    assert row == ["2 s", "750 ms", "500 ms", "2 MB", "yes"]
+
+
+def test_an_overhead_and_what_it_is_from(page: Page, recoveries: Path) -> None:
+    shown = page("runs", recoveries, run=f"{run_records.CAMPAIGN}/a2-ft1-none-s7")
+    assert {m.label: m.value for m in shown.metric}["Overhead"] == "2 % ± 1 %"
+    assert "from 12 pairs of blocks with and without the mechanism" in texts(shown)
+
+
+def test_a_run_that_cannot_be_says_why(page: Page, recoveries: Path) -> None:
+    shown = page("runs", recoveries, run=f"{run_records.CAMPAIGN}/a6-ft2-f1-s10")
+    assert not shown.exception
+    assert "- no group of all ranks to replicate over" in texts(shown)
+
+
+def test_the_list_has_what_a_recovery_took(page: Page, recoveries: Path) -> None:
+    table = listed(page("runs", recoveries, cluster=CLUSTER))
+    row = table[table["seed"] == 6].iloc[0]
+    assert (row["way"], row["recovery_total_s"], row["lost_steps"]) == ("spare", 1.75, 10.0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [{}, {"equivalent": [1], "generation": {"a": 1}}, {"way": "<b>x</b>", "source": "x" * 500}],
+)
+def test_a_lineage_of_any_form_makes_a_row(line: dict[str, Any]) -> None:
+    row = run_words.lineage_row(line)
+    assert len(row) == len(run_words.LINEAGE_HEADER)
+    assert max(map(len, row)) <= 40
+
+
 def test_back_to_all_runs(page: Page, database: Path) -> None:
     shown = page("runs", database, cluster=CLUSTER, run_outcome="graceful")
     shown.text_input(key="run").set_value(GRACEFUL).run()

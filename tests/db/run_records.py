@@ -118,6 +118,165 @@ def record(
     return made
 
 
+def mechanism_record(
+    mechanism: str = "ft1",
+    architecture: str = "a2",
+    trace: str | None = "F1",
+    seed: int = 0,
+    rate: float = 40.0,
+    way: str | None = "spare",
+    restore_s: float = 0.25,
+    overhead: float = 0.02,
+    **changes: Any,
+) -> dict[str, Any]:
+    """A run with a mechanism: alternated without a fault, or struck, and then brought back."""
+    struck = trace is not None
+    made = record(
+        architecture,
+        trace,
+        seed,
+        outcome="recovered" if struck else "completed",
+        rate=rate,
+        after_rate=rate if struck else None,
+        detected_s=0.5,
+    )
+    campaign, name = made["campaign"]["campaign"], trace or "none"
+    made["run_id"] = f"{campaign}/{architecture}-{mechanism}-{name}-s{seed}".lower()
+    made["cell"] |= {
+        "mechanism": mechanism,
+        "interval_steps": None if mechanism == "ft4" else 10,
+        "replicas": 0,
+        "way": way,
+        "lead_s": 2.0 if mechanism == "ft4" and struck else None,
+    }
+    made |= {**NEW_FIELDS, "saves": [_saves("storage")], "times": _times(struck)}
+    made["shared_memory_bytes"] = 4_000_000
+    if struck:
+        made["after"]["ranks"] = 8
+        made["steps_completed"] = 300
+        made["faults"][0]["outcome"] = "recovered"
+        made["recoveries"] = [_recovery(restore_s)]
+        phases = made["recoveries"][0]["phases"]
+        made["phases"] = [{"fault": 0, "phase": p, "duration_s": s} for p, s in phases]
+        made["lineage"] = [_generation(0, "", 0), _generation(1, "spare", 10)]
+    elif mechanism != "ft4":
+        made["overhead"] = {
+            "fraction": overhead,
+            "low": overhead - 0.01,
+            "high": overhead + 0.01,
+            "pairs": 12,
+            "baseline_step_s": 0.2,
+            "overlap_factor": 0.75,
+        }
+    if mechanism == "ft4":
+        made["saves"] = []
+    if mechanism == "ft4" and struck:
+        made["emergency"] = [
+            {
+                "fault": 0,
+                "lead_s": 2.0,
+                "took_s": 0.75,
+                "save_s": 0.5,
+                "bytes": 2_000_000,
+                "within_lead": True,
+            }
+        ]
+    for path, value in changes.items():
+        put(made, path.replace("__", "."), value)
+    return made
+
+
+def infeasible(
+    architecture: str = "a6", mechanism: str = "ft2", trace: str = "F1", seed: int = 0
+) -> dict[str, Any]:
+    """A run that was tried where the mechanism cannot work, and said why."""
+    made = mechanism_record(mechanism, architecture, trace, seed)
+    return made | {
+        **NEW_FIELDS,
+        "outcome": "infeasible",
+        "infeasible_reason": "no group of all ranks to replicate over",
+        "state_bytes": None,
+        "before": None,
+        "after": None,
+        "training_started_s": None,
+        "groups_s": None,
+        "aggregate_slowdown_fraction": None,
+        "steps_completed": 0,
+        "ranks": [],
+        "faults": [],
+        "phases": [],
+        "times": None,
+    }
+
+
+NEW_FIELDS: dict[str, Any] = {
+    "infeasible_reason": None,
+    "equivalent": True,
+    "saves": [],
+    "overhead": None,
+    "emergency": [],
+    "recoveries": [],
+    "lineage": [],
+    "times": None,
+    "shared_memory_bytes": None,
+}
+"""Of a run in which no mechanism did anything."""
+
+
+def _saves(path: str) -> dict[str, Any]:
+    foreground = {"n": 30, "median": 0.1, "mean": 0.125, "p95": 0.2, "ci95_half_width": 0.01}
+    return {
+        "path": path,
+        "count": 30,
+        "skipped": 1,
+        "failed": 0,
+        "foreground_s": foreground,
+        "background_s": None,
+        "bytes_per_save": 2_000_000.0,
+    }
+
+
+def _recovery(restore_s: float) -> dict[str, Any]:
+    phases: list[list[Any]] = [
+        *(["detect", 0.5], ["stop", 0.125], ["elect", 0.125], ["rebuild", 0.25]),
+        *(["initialise", 0.125], ["restore", restore_s], ["check", 0.125], ["resume", 0.25]),
+    ]
+    return {
+        "generation": 1,
+        "way": "spare",
+        "source": "storage",
+        "step": 10,
+        "lost_steps": 10,
+        "lost_s": 2.0,
+        "world_size": 8,
+        "faults": [0],
+        "total_s": sum(float(seconds) for _, seconds in phases),
+        "phases": phases,
+    }
+
+
+def _times(struck: bool) -> dict[str, float]:
+    lost = {"detect_s": 0.5, "recover_s": 1.25, "lost_s": 2.0}
+    calm = dict.fromkeys(lost, 0.0)
+    times = {"save_s": 3.75, **(lost if struck else calm), "wall_s": 21.5}
+    return {"productive_s": 21.5 - sum(times[name] for name in ("save_s", *lost)), **times}
+
+
+def _generation(number: int, way: str, step: int) -> dict[str, Any]:
+    return {
+        "generation": number,
+        "way": way,
+        "world_size": 8,
+        "members": [{"slot": rank, "place": rank, "rank": rank} for rank in range(8)],
+        "global_batch": 64,
+        "step": step,
+        "source": "storage" if number else "",
+        "lost_steps": step,
+        "equivalent": True,
+        "written_at": "2026-11-29T22:15:04.000+00:00",
+    }
+
+
 def invalid(made: dict[str, Any], reason: str = "the machine was busy") -> dict[str, Any]:
     """The same run, not to be used as evidence."""
     return {**made, "outcome": "invalid", "validity": "invalid", "validity_reasons": [reason]}

@@ -85,6 +85,28 @@ def test_valid_runs_become_points(engine: Engine, shipped_url: str, tmp_path: Pa
     assert check(shipped_url).problems == ()
 
 
+def test_runs_of_a_mechanism_give_what_advice_needs(engine: Engine, tmp_path: Path) -> None:
+    take(
+        engine,
+        tmp_path,
+        *(run_records.mechanism_record(seed=seed, restore_s=0.25 + seed) for seed in range(2)),
+        run_records.mechanism_record(trace=None),
+        run_records.infeasible(),
+    )
+    assert harvest(engine, "mybox").points == 2
+    (point,) = [point for point in points(engine).values() if point.trace == "F1"]
+    assert (point.interval_steps, point.replicas, point.outcome) == (10, 0, "complete")
+    assert "/spare/" in point.point_id
+    found = {quantity: value.value for quantity, value in point.values.items()}
+    assert found[Quantity.OVERHEAD] == 0.02
+    assert found[Quantity.SAVE] == 0.125
+    assert found[Quantity.RESTORE] == 0.75
+    assert found[Quantity.RECOVERY] == 1.75
+    assert found[Quantity.LOST_STEPS] == 10.0
+    assert found[Quantity.RESUMED] == 1.0
+    assert harvest(engine, "mybox").unchanged == 2
+
+
 def test_again_changes_nothing_and_new_runs_are_counted_in(engine: Engine, tmp_path: Path) -> None:
     take(engine, tmp_path, run_records.record(), run_records.record("a6", after_rate=12.0))
     harvest(engine, "mybox")

@@ -17,7 +17,10 @@ from db.records import CampaignStatus
 from db.session import open_engine, reading
 from tests.db import run_records
 
-WRITTEN = ("runs", "run_records", "run_values", "fault_events", "detections", "recovery_phases")
+WRITTEN = (
+    *("runs", "run_records", "run_values", "fault_events", "detections", "recovery_phases"),
+    *("run_recoveries", "run_saves", "emergency_saves"),
+)
 
 
 @pytest.fixture
@@ -134,6 +137,101 @@ def test_a_deadline_is_no_detection(engine: Engine, tmp_path: Path) -> None:
     assert values(engine)["detection_s"][:2] == (None, "failed")
     assert values(engine)["post_failure_samples_per_s_per_rank"][0] == 0.0
     assert rows(engine, "SELECT detected_s, detection_censored FROM fault_events") == [(120.0, 1)]
+
+
+def test_a_run_that_is_brought_back(engine: Engine, tmp_path: Path) -> None:
+    run_records.write(tmp_path, run_records.mechanism_record(equivalent=False))
+    assert ingest(engine, tmp_path).refused == ()
+    columns = "way, equivalent, infeasible_reason, interval_steps, replicas"
+    assert rows(engine, f"SELECT {columns} FROM runs") == [("spare", 0, None, 10, 0)]
+    found = values(engine)
+    assert found["save_foreground_s"] == (0.125, None, 30, 0.01, "ci95_half_width")
+    assert found["restore_s"] == (0.25, None, 1, None, None)
+    assert found["recovery_s"][0] == 1.25
+    assert found["recovery_total_s"][0] == 1.75
+    assert found["lost_steps"][0] == 10.0
+    assert found["shared_memory_bytes"][0] == 4_000_000.0
+    times = ("productive_s", "saving_s", "detecting_s", "recovering_s", "lost_s")
+    assert [found[name][0] for name in times] == [14.0, 3.75, 0.5, 1.25, 2.0]
+    assert not {"overhead_fraction", "emergency_s"} & found.keys()
+    assert rows(engine, "SELECT * FROM run_recoveries") == [
+        (run_records.mechanism_record()["run_id"], 1, "spare", "storage", 10, 10, 2.0, 8, 1.75)
+    ]
+    saves = "SELECT path, count, skipped, failed, foreground_s, background_s FROM run_saves"
+    assert rows(engine, saves) == [("storage", 30, 1, 0, 0.125, None)]
+    phases = rows(engine, "SELECT phase, duration_s FROM recovery_phases ORDER BY ordinal")
+    assert [phase for phase, _ in phases][:2] == ["detect", "stop"]
+
+
+def test_growing_again_is_part_of_the_recovery_from_the_loss(
+    engine: Engine, tmp_path: Path
+) -> None:
+    made = run_records.mechanism_record("ft8", way="smaller")
+    (smaller,) = made["recoveries"]
+    grown = {**smaller, "generation": 2, "way": "grown", "faults": [], "lost_steps": 0}
+    made["recoveries"] = [{**smaller, "way": "smaller", "world_size": 7}, grown]
+    run_records.write(tmp_path, made)
+    assert ingest(engine, tmp_path).refused == ()
+    found = values(engine)
+    assert found["recovery_total_s"][:3] == (3.5, None, 1)
+    assert found["restore_s"][0] == 0.5
+    assert found["lost_steps"][0] == 10.0
+    ways = "SELECT way, world_size FROM run_recoveries ORDER BY generation"
+    assert rows(engine, ways) == [("smaller", 7), ("grown", 8)]
+
+
+def test_a_run_whose_steps_alternate(engine: Engine, tmp_path: Path) -> None:
+    run_records.write(tmp_path, run_records.mechanism_record(trace=None))
+    ingest(engine, tmp_path)
+    value, reason, n, spread, kind = values(engine)["overhead_fraction"]
+    assert (value, reason, n, kind) == (0.02, None, 12, "ci95_half_width")
+    assert spread == pytest.approx(0.01)
+    assert values(engine)["overlap_factor"][0] == 0.75
+
+
+def test_an_emergency_save(engine: Engine, tmp_path: Path) -> None:
+    late = run_records.mechanism_record(
+        "ft4", seed=1, emergency__0__took_s=None, emergency__0__within_lead=False
+    )
+    run_records.write(tmp_path, run_records.mechanism_record("ft4"), late)
+    assert ingest(engine, tmp_path).refused == ()
+    columns = "ordinal, fault_ordinal, lead_s, took_s, save_s, bytes, within_lead"
+    assert rows(engine, f"SELECT {columns} FROM emergency_saves ORDER BY run_id") == [
+        (0, 0, 2.0, 0.75, 0.5, 2_000_000, 1),
+        (0, 0, 2.0, None, 0.5, 2_000_000, 0),
+    ]
+    took = "SELECT value, missing_reason FROM run_values WHERE quantity = 'emergency_s'"
+    assert rows(engine, f"{took} ORDER BY run_id") == [(0.75, None), (None, "failed")]
+
+
+def test_a_run_that_says_why_it_cannot_be(engine: Engine, tmp_path: Path) -> None:
+    run_records.write(tmp_path, run_records.infeasible())
+    assert ingest(engine, tmp_path).refused == ()
+    assert rows(engine, "SELECT outcome, infeasible_reason FROM runs") == [
+        ("infeasible", "no group of all ranks to replicate over")
+    ]
+
+
+def test_a_composed_mechanism_is_added_from_its_parts(engine: Engine, tmp_path: Path) -> None:
+    name = "ft4+ft2+ft1"
+    made = [run_records.mechanism_record(name, seed=seed) for seed in range(2)]
+    run_records.write(tmp_path, *made)
+    assert ingest(engine, tmp_path).refused == ()
+    columns = "name, family, cadence, save_path, restore_path, default_replicas"
+    assert rows(engine, f"SELECT {columns} FROM mechanisms WHERE mechanism = '{name}'") == [
+        ("FT4 + FT2 + FT1", "composed", "periodic", "peer", "host_device", 1)
+    ]
+    statuses = f"SELECT architecture, status FROM compatibility WHERE mechanism = '{name}'"
+    found = {str(a): str(s) for a, s in rows(engine, statuses)}
+    assert (len(found), found["a2"], found["a6"]) == (8, "viable", "infeasible")
+    described = f"SELECT description FROM mechanisms WHERE mechanism = '{name}'"
+    assert "3 tiers at once: Just-in-time checkpoint, " in rows(engine, described)[0][0]
+
+
+def test_a_composed_mechanism_of_unknown_parts_is_refused(engine: Engine, tmp_path: Path) -> None:
+    run_records.write(tmp_path, run_records.mechanism_record("ft1+magic"))
+    (line,) = ingest(engine, tmp_path).refused
+    assert "no mechanism 'ft1+magic' in the database" in line
 
 
 def test_twice_changes_nothing(engine: Engine, shipped_url: str, tmp_path: Path) -> None:
@@ -283,6 +381,7 @@ def test_eight_processes_at_once_give_exactly_their_rows(
         "fault_events": 10,
         "detections": 20,
         "recovery_phases": 10,
+        **dict.fromkeys(("run_recoveries", "run_saves", "emergency_saves"), 0),
         "campaigns": 1,
         "clusters": 2,
     }

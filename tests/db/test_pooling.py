@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from db.pooling import Mean, PointKey, PooledPoint, PooledRun, mean_of, pool, t_quantile_95
-from db.records import DispersionKind, MissingReason, PointOutcome, Quantity, RunOutcome
+from db.records import DispersionKind, Evidence, MissingReason, PointOutcome, Quantity, RunOutcome
 from db.records import RunQuantity as Q
 
 KEY = PointKey(
@@ -25,6 +25,7 @@ KEY = PointKey(
     trace="F1",
     interval_steps=None,
     replicas=None,
+    way=None,
     lead_s=None,
     group_timeout_s=10.0,
     round_limit_s=5.0,
@@ -149,6 +150,79 @@ def test_runs_that_never_trained(
     point = only(run("0", outcome, values={Q.THROUGHPUT: None}))
     assert point.outcome is expected
     assert point.values[Quantity.THROUGHPUT].missing_reason is reason
+
+
+CALM = dataclasses.replace(KEY, trace=None)
+RECOVERED: dict[Q, float | None] = {
+    **HALT,
+    Q.POST_FAILURE_THROUGHPUT: 40.0,
+    Q.RESTORE: 0.25,
+    Q.RECOVERY: 1.25,
+    Q.RECOVERY_TOTAL: 1.75,
+    Q.LOST_STEPS: 10.0,
+    Q.SAVE_FOREGROUND: 0.125,
+}
+
+
+def with_mechanism(**changes: Any) -> PointKey:
+    made = dataclasses.replace(KEY, mechanism="ft1", interval_steps=10, replicas=0)
+    return dataclasses.replace(made, **changes)
+
+
+def test_what_a_mechanism_gave_is_pooled_from_the_runs_that_recovered() -> None:
+    key = with_mechanism(way="spare")
+    longer = {**RECOVERED, Q.RESTORE: 0.75}
+    halted = {**HALT, Q.SAVE_FOREGROUND: 0.125}
+    point = only(
+        run("0", RunOutcome.RECOVERED, key=key, values=RECOVERED),
+        run("1", RunOutcome.RECOVERED, key=key, values=longer),
+        run("2", key=key, values=halted),
+    )
+    restore = point.values[Quantity.RESTORE]
+    assert (restore.value, restore.n) == (0.5, 2)
+    assert restore.conditions == "the phase restore of a recovery; in 2 of 3 runs"
+    assert point.values[Quantity.RECOVERY].value == 1.25
+    assert point.values[Quantity.LOST_STEPS].value == 10.0
+    assert (point.values[Quantity.SAVE].value, point.values[Quantity.SAVE].n) == (0.125, 3)
+    assert point.values[Quantity.RESUMED].value == pytest.approx(2 / 3)
+    assert Quantity.OVERHEAD not in point.values
+    assert "recovery with spares in place" in point.key.conditions
+    assert point.outcome is PointOutcome.COMPLETE
+
+
+def test_an_overhead_goes_to_the_points_of_the_same_mechanism() -> None:
+    """Whatever trace, way, detector or timeout they have; not to another interval."""
+    calm = with_mechanism(trace=None)
+    values = {Q.THROUGHPUT: 40.0, Q.OVERHEAD: 0.02}
+    struck = with_mechanism(way="spare", detector="supervisor", group_timeout_s=30.0)
+    rare = with_mechanism(way="spare", interval_steps=20)
+    found = pool(
+        [
+            run("0", RunOutcome.COMPLETED, key=calm, values=values),
+            run("1", RunOutcome.COMPLETED, key=calm, values={**values, Q.OVERHEAD: 0.04}),
+            run("2", RunOutcome.RECOVERED, key=struck, values=RECOVERED),
+            run("3", RunOutcome.RECOVERED, key=rare, values=RECOVERED),
+        ]
+    )
+    overheads = {point.key: point.values.get(Quantity.OVERHEAD) for point in found}
+    for key in (calm, struck):
+        overhead = overheads[key]
+        assert overhead is not None
+        assert overhead.value == pytest.approx(0.03)
+        assert overhead.n == 2
+        assert "from 2 runs without a fault" in overhead.conditions
+    assert overheads[rare] is None
+
+
+def test_the_save_of_a_mechanism_that_works_on_warning_is_its_emergency_save() -> None:
+    key = with_mechanism(mechanism="ft4", interval_steps=None, lead_s=2.0, way="spare")
+    warned = {**RECOVERED, Q.EMERGENCY: 0.75, Q.EMERGENCY_SAVE: 0.5}
+    point = only(run("0", RunOutcome.RECOVERED, key=key, values=warned))
+    save = point.values[Quantity.SAVE]
+    assert (save.value, save.conditions) == (0.5, "emergency save, done 0.75 s after the warning")
+    assert point.values[Quantity.EFFECTIVE_RESTORE].value == 0.75
+    overhead = point.values[Quantity.OVERHEAD]
+    assert (overhead.value, overhead.evidence, overhead.n) == (0.0, Evidence.DESIGN_VALUE, None)
 
 
 def test_a_state_that_nobody_saw_makes_no_point() -> None:

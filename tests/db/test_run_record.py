@@ -35,6 +35,11 @@ GOOD = {
         aggregate_slowdown_fraction=None,
         ranks=[],
     ),
+    "recovered": run_records.mechanism_record(),
+    "alternated": run_records.mechanism_record(trace=None),
+    "warned": run_records.mechanism_record("ft4"),
+    "infeasible": run_records.infeasible(),
+    "composed": run_records.mechanism_record("ft4+ft2+ft1"),
 }
 
 
@@ -107,6 +112,64 @@ INCONSISTENT: list[tuple[str, Any, str]] = [
     ("phases.0.fault", 1, "a phase refers to a fault that is not there"),
     ("ranks.0.rank", 1, "a rank is listed twice"),
 ]
+
+# The same for what mechanisms add to a record.
+WRONG_MECHANISM: list[tuple[str, Any, str]] = [
+    ("cell.way", "prayer", "cell.way: "),
+    ("equivalent", 1, "equivalent: "),
+    ("saves.0.path", "", "saves.0.path: "),
+    ("saves.0.count", -1, "saves.0.count: "),
+    ("saves.0.foreground_s", 0.1, "saves.0.foreground_s: "),
+    ("recoveries.0.way", "prayer", "recoveries.0.way: "),
+    ("recoveries.0.phases.0", ["panic", 1.0], "recoveries.0.phases.0.0: "),
+    ("recoveries.0.phases.0", ["detect"], "recoveries.0.phases.0.1: is missing"),
+    ("recoveries.0.total_s", -1.0, "recoveries.0.total_s: "),
+    ("recoveries.0.mood", "good", "recoveries.0.mood: is unknown"),
+    ("times.lost_s", None, "times.lost_s: "),
+    ("lineage.0", "no object", "lineage.0: "),
+    ("shared_memory_bytes", -1, "shared_memory_bytes: "),
+    ("overhead", {}, "overhead.fraction: is missing"),
+    ("emergency", [{}], "emergency.0.fault: is missing"),
+]
+_OVERHEAD = {
+    "fraction": 0.0,
+    "low": 0.0,
+    "high": 0.1,
+    "pairs": 3,
+    "baseline_step_s": 0.2,
+    "overlap_factor": None,
+}
+INCONSISTENT_MECHANISM: list[tuple[str, Any, str]] = [
+    ("infeasible_reason", "too large", "infeasible_reason needs the outcome infeasible"),
+    ("recoveries.0.faults", [1], "refers to a fault that is not there"),
+    ("overhead", {**_OVERHEAD, "low": 0.2}, "overhead: low is above high"),
+    ("overhead", {**_OVERHEAD, "low": None}, "overhead: low and high belong together"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "words"), [*WRONG_MECHANISM, *INCONSISTENT_MECHANISM])
+def test_a_wrong_record_of_a_mechanism_is_one_line_too(path: str, value: Any, words: str) -> None:
+    made = run_records.mechanism_record()
+    run_records.put(made, path, value)
+    assert words in refusal(json.dumps(made))
+    if (path, value, words) in WRONG_MECHANISM:
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(made, SCHEMA)
+
+
+@pytest.mark.parametrize("name", ["saves", "recoveries"])
+def test_nothing_of_a_mechanism_is_listed_twice(name: str) -> None:
+    made = run_records.mechanism_record()
+    made[name] *= 2
+    assert " twice" in refusal(json.dumps(made)) or " once" in refusal(json.dumps(made))
+
+
+def test_a_record_of_before_mechanisms_were_measured_is_read() -> None:
+    made = run_records.record()
+    assert not set(made) & set(run_records.NEW_FIELDS)
+    read = parse_record(json.dumps(made), "old")
+    assert (read.saves, read.overhead, read.recoveries, read.times) == ((), None, (), None)
+    assert (read.equivalent, read.cell.way, read.infeasible_reason) == (True, None, None)
 
 
 @pytest.mark.parametrize(("path", "value", "words"), [*WRONG, *INCONSISTENT])

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import text
 
-from advisor.evidence import opened
+from advisor.coverage import covered
 from advisor.figures.axes import log_axis, time_ticks, time_unit
 from advisor.figures.coverage import cells, coverage
 from advisor.figures.frontier import frontier, spots
@@ -25,7 +24,8 @@ from advisor.figures.time_split import time_split
 from advisor.recommendation import Recommendation
 from advisor.report import sensitivity_of
 from advisor.scenario import FailureRegime, IntervalPolicy, ScenarioInput
-from db.records import ClusterEvidence
+from db.coverage_queries import RunCount
+from db.records import ClusterEvidence, PairStatus
 from tests.advisor.conftest import recommend
 
 
@@ -108,14 +108,23 @@ def test_a_map_without_a_winner_is_one_line(matilda: ClusterEvidence) -> None:
     assert not sensitivity_of(matilda, answer(matilda).scenario).winners.is_empty
 
 
-def test_coverage_is_the_view(matilda: ClusterEvidence, shipped_database: Any) -> None:
-    with opened(str(shipped_database)) as engine, engine.connect() as connection:
-        view = {
-            (r.architecture, r.mechanism): r.coverage if r.status == "viable" else r.status
-            for r in connection.execute(text("SELECT * FROM coverage_view"))
-        }
-    assert {(c.architecture, c.mechanism): c.state for c in cells(matilda)} == view
-    assert len(coverage(cells(matilda)).data) == 6
+def test_coverage_has_a_cell_for_each_pair() -> None:
+    runs = [RunCount("a2", "ft1", trace, "recovered", 2, "") for trace in ("F1", "F2", "F3")]
+    runs.append(RunCount("a3", "ft1", "F1", "halted", 1, ""))
+    published = frozenset({("a4", "ft1", "F1")})
+    found = cells(covered(runs, published, {("a6", "ft2"): (PairStatus.INFEASIBLE, "no ring")}))
+    shown = {(c.architecture, c.mechanism): (c.state, c.label) for c in found}
+    assert len(shown) == 63
+    assert shown["a2", "ft1"] == ("observed", "3/3")
+    assert shown["a3", "ft1"] == ("partly", "1/3")
+    assert shown["a4", "ft1"] == ("analytical", "an.")
+    assert shown["a5", "ft1"] == ("missing", "–")
+    assert shown["a6", "ft2"] == ("infeasible", "S")
+    (words,) = [c.words for c in found if (c.architecture, c.mechanism) == ("a3", "ft1")]
+    assert words == "F1 1 halted; F2 missing; F3 missing"
+    figure = coverage(found)
+    assert len(figure.data) == 7
+    assert figure.data[0].text[1][0] == "3/3"
 
 
 def test_names_cannot_bring_markup_or_templates(matilda: ClusterEvidence) -> None:

@@ -21,11 +21,12 @@ def group(*dead: int, ready: int = 0, starting: int = 0) -> tuple[list[RankView]
     return views, [view for view in views[:WORLD] if view.died_at is None]
 
 
-def joining(way: Way | None, *dead: int, ready: int, **traits: bool) -> object:
+def joining(
+    way: Way | None, *dead: int, ready: int, shrinks: bool = False, growing: bool = False
+) -> object:
     """What is elected: (slot and place of each who joins, the way), or None."""
     everybody, living = group(*dead, ready=ready)
-    growing = traits.pop("growing", False)
-    found = elect(everybody, living, WORLD, Traits(False, way, **traits), growing)
+    found = elect(everybody, living, WORLD, Traits(False, way, shrinks), growing)
     return found and ([(view.rank, place) for view, place in found.joining], found.way)
 
 
