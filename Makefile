@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak exposure matrix overheads screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak exposure matrix overheads resume screenshots data clean
 
 help:
 	@echo "make demo       set up, create a database with the paper's cluster, recommend"
@@ -17,6 +17,7 @@ help:
 	@echo "make soak       hundreds of real runs under faults, one after the other"
 	@echo "make exposure   what a lost worker does to each architecture on this machine"
 	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
+	@echo "make resume     that a resumed training equals an uninterrupted one, everywhere"
 	@echo "make overheads  what each mechanism costs while nothing fails, against a baseline"
 	@echo "make screenshots  every page in light and dark, wide and narrow; the README's pictures"
 	@echo "make data       regenerate the generated files of data/"
@@ -73,6 +74,10 @@ imports: setup
 
 benchmark: measuring
 	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks
+
+# Six mechanisms, six architectures, five moments: a resumed training is the one never struck.
+resume: measuring
+	$(BIN)/python -m pytest -m soak tests/measure/mechanisms/test_resume_equals.py
 
 soak: measuring
 	$(BIN)/python -m pytest -m soak -s tests/soak

@@ -116,6 +116,33 @@ def check(plan_file: Path, folder: Path, architecture: str, mechanism: str, mome
     assert found == expected
 
 
+def check_announced(plan_file: Path, folder: Path, architecture: str) -> None:
+    """FT4, which saves nothing but what is announced: the kill comes after its emergency save."""
+    calm = ran(folder, architecture, "ft4")
+    expected = ended(calm, plan_file)
+    struck = ran(folder, architecture, "ft4", FaultEvent(VICTIM, step=10, lead_s=0.25))
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    (recovery,) = struck["found"]["recoveries"]
+    assert STEPS - recovery["step"] >= 20
+    found = ended(struck, plan_file)
+    expected["ids"] = {r: {s: expected["ids"][r][s] for s in found["ids"][r]} for r in range(WORLD)}
+    assert found == expected
+
+
+def test_what_was_announced_and_saved_in_time_equals_it_too(
+    plan_file: Path, tmp_path: Path
+) -> None:
+    check_announced(plan_file, tmp_path, "a3")
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("architecture", HALTING)
+def test_announced_on_every_architecture(
+    plan_file: Path, tmp_path: Path, architecture: str
+) -> None:
+    check_announced(plan_file, tmp_path, architecture)
+
+
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("mechanism", AGREEMENTS)
 def test_a_resumed_training_equals_one_that_was_never_interrupted(
