@@ -13,11 +13,19 @@ from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Page as Tab
 
 from advisor.errors import MissingToolError
 from advisor.reports.pdf import find_browser
 
+WAIT_MS = 30_000
+"""How long a page may take to show what a test waits for, on a busy machine."""
 _START_S = 60.0
+
+
+def settled(tab: Tab) -> None:
+    """Waits until the page's script has run to its end."""
+    tab.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
 
 
 def free_port() -> int:

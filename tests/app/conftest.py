@@ -1,15 +1,18 @@
 """Pages run under Streamlit's AppTest, each in a session of its own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import streamlit as st
+from playwright.sync_api import Browser
+from playwright.sync_api import Page as Tab
 from streamlit.testing.v1 import AppTest
 
 from tests.advisor.conftest import matilda, shipped_database
+from tests.app.browser import WAIT_MS, chromium
 
-__all__ = ["matilda", "page", "shipped_database"]
+__all__ = ["browser", "matilda", "page", "shipped_database", "tab"]
 
 Page = Callable[..., AppTest]
 _TIMEOUT_S = 60
@@ -32,6 +35,23 @@ def page(shipped_database: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
         return test.run()
 
     return opened
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A real browser."""
+    with chromium() as found:
+        yield found
+
+
+@pytest.fixture
+def tab(browser: Browser) -> Iterator[Tab]:
+    """A tab of it, in a session of its own."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
+    opened = context.new_page()
+    opened.set_default_timeout(WAIT_MS)
+    yield opened
+    context.close()
 
 
 def texts(test: AppTest) -> str:

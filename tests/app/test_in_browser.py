@@ -12,12 +12,11 @@ from playwright.sync_api import Browser, Dialog, expect
 from playwright.sync_api import Page as Tab
 from pypdf import PdfReader
 
-from tests.app.browser import chromium, serving
+from tests.app.browser import WAIT_MS, serving, settled
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 _PAGES = ("", "frontier", "sensitivity", "coverage", "operating-points", "runs", "sql", "saved")
-_WAIT_MS = 30_000
 
 
 @pytest.fixture(scope="module")
@@ -28,29 +27,9 @@ def address(shipped_database: Path, tmp_path_factory: pytest.TempPathFactory) ->
         yield found
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def tab(browser: Browser) -> Iterator[Tab]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    opened = context.new_page()
-    opened.set_default_timeout(_WAIT_MS)
-    yield opened
-    context.close()
-
-
-def settled(tab: Tab) -> None:
-    """Waits until the page's script has run to its end."""
-    tab.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
-
-
 def answer(tab: Tab) -> str:
     heading = tab.get_by_role("heading", level=2).first
-    expect(heading).to_be_visible(timeout=_WAIT_MS)
+    expect(heading).to_be_visible(timeout=WAIT_MS)
     settled(tab)
     return heading.inner_text()
 
@@ -79,7 +58,7 @@ def test_enter_a_scenario_read_the_answer_and_follow_its_link(tab: Tab, address:
     link = tab.get_by_test_id("stCode").last.inner_text().strip()
     other = tab.context.new_page()
     other.goto(link)
-    expect(other.get_by_role("heading", name=said)).to_be_visible(timeout=_WAIT_MS)
+    expect(other.get_by_role("heading", name=said)).to_be_visible(timeout=WAIT_MS)
 
 
 def test_inputs_go_with_the_reader_from_page_to_page(tab: Tab, address: str) -> None:
@@ -147,9 +126,7 @@ def test_pages_fit_their_width_without_an_error(
     problems: list[str] = []
     tab.on("pageerror", lambda error: problems.append(str(error)))
     tab.goto(f"{address}/{path}")
-    expect(tab.get_by_test_id("stMain").get_by_role("heading").first).to_be_visible(
-        timeout=_WAIT_MS
-    )
+    expect(tab.get_by_test_id("stMain").get_by_role("heading").first).to_be_visible(timeout=WAIT_MS)
     tab.wait_for_timeout(500)
     assert "error" not in tab.get_by_test_id("stMain").inner_text().lower()
     scrolls = tab.evaluate("document.documentElement.scrollWidth - window.innerWidth")

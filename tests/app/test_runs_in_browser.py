@@ -9,13 +9,12 @@ from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
 
 from tests.app import measured
-from tests.app.browser import chromium, serving
+from tests.app.browser import WAIT_MS, serving, settled
 from tests.app.measured import CLUSTER, GRACEFUL, HALTED
 from tests.db import run_records
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
-_WAIT_MS = 30_000
 _SCRIPT = "<script>window.hit=1</script><img/src=x/onerror=window.hit=1>"
 _HOSTILE = f"hostile/{_SCRIPT}"
 
@@ -31,27 +30,8 @@ def address(shipped_database: Path, tmp_path_factory: pytest.TempPathFactory) ->
         yield found
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def tab(browser: Browser) -> Iterator[Tab]:
-    context = browser.new_context(viewport={"width": 1280, "height": 900}, accept_downloads=True)
-    opened = context.new_page()
-    opened.set_default_timeout(_WAIT_MS)
-    yield opened
-    context.close()
-
-
-def settled(tab: Tab) -> None:
-    tab.locator("[data-testid=stApp][data-test-script-state=notRunning]").wait_for()
-
-
 def headline(tab: Tab, words: str) -> None:
-    expect(tab.get_by_role("heading", name=re.compile(f"^{words}"))).to_be_visible(timeout=_WAIT_MS)
+    expect(tab.get_by_role("heading", name=re.compile(f"^{words}"))).to_be_visible(timeout=WAIT_MS)
     settled(tab)
 
 
@@ -109,7 +89,7 @@ def test_the_page_fits_and_nothing_of_a_record_acts(
     problems: list[str] = []
     tab.on("pageerror", lambda error: problems.append(str(error)))
     tab.goto(f"{address}/runs?{query}")
-    expect(tab.get_by_role("heading", name="Runs", exact=True)).to_be_visible(timeout=_WAIT_MS)
+    expect(tab.get_by_role("heading", name="Runs", exact=True)).to_be_visible(timeout=WAIT_MS)
     settled(tab)
     if query.startswith("run="):
         headline(tab, "A[26] with no mechanism")

@@ -30,9 +30,9 @@ from measure.state import host_memory
 from measure.state.checkpoints import Checkpoints
 from measure.state.contract import RankState, capture, copied
 from measure.state.tensor_bytes import view_of
+from measure.supervisor.store import hosted_store
 from measure.workloads.catalogue import build
 from tests.measure.mechanisms.saving import Kept
-from tests.measure.ranks import _hosted_store as hosted_store
 from tests.measure.state.states import FACTS, Alone
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
@@ -173,21 +173,21 @@ def test_ft3_stalls_training_no_longer_than_a_memory_copy(tmp_path: Path, large:
     have been touched. Writing is over before the next round begins."""
     state = capture(large, 1, FACTS)
     buffers = host_memory.buffers_like(state)
-    host, port = hosted_store()
-    mechanism, log, steps = AsynchronousDisk(), Kept(), iter(range(1000))
-    mechanism.attach(large, _surroundings(tmp_path, host, port, log))
-    mechanism.after_step(next(steps))  # makes the buffers
-    mechanism._saves.wait(60.0)
-    stall, copy, one = in_turn(
-        Action(
-            "FT3's stall",
-            lambda: mechanism.after_step(next(steps)),
-            lambda: mechanism._saves.wait(60.0),
-        ),
-        Action("memory copy", lambda: _copy(state, buffers)),
-        Action("copy by the contract", lambda: copied(state, into=buffers)),
-    )
-    mechanism.detach()
+    with hosted_store() as port:
+        mechanism, log, steps = AsynchronousDisk(), Kept(), iter(range(1000))
+        mechanism.attach(large, _surroundings(tmp_path, port, log))
+        mechanism.after_step(next(steps))  # makes the buffers
+        mechanism._saves.wait(60.0)
+        stall, copy, one = in_turn(
+            Action(
+                "FT3's stall",
+                lambda: mechanism.after_step(next(steps)),
+                lambda: mechanism._saves.wait(60.0),
+            ),
+            Action("memory copy", lambda: _copy(state, buffers)),
+            Action("copy by the contract", lambda: copied(state, into=buffers)),
+        )
+        mechanism.detach()
     assert [event["event"] for event in log.events] == ["saved"] * (_ROUNDS + 2)
     against_copy, _ = said(stall, copy, one)
     background_s = median(event["background_s"] for event in log.events)
@@ -200,7 +200,7 @@ def _copy(state: RankState, buffers: RankState) -> None:
         buffers.tensors[name].copy_(tensor)
 
 
-def _surroundings(folder: Path, host: dist.Store, port: int, log: Kept) -> Surroundings:
+def _surroundings(folder: Path, port: int, log: Kept) -> Surroundings:
     def new_store() -> dist.Store:
         limit = timedelta(seconds=20)
         return dist.TCPStore("127.0.0.1", port, is_master=False, timeout=limit)
@@ -208,7 +208,7 @@ def _surroundings(folder: Path, host: dist.Store, port: int, log: Kept) -> Surro
     return Surroundings(
         folder=folder,
         run_key="0" * 12,
-        store=host,
+        store=new_store(),
         new_store=new_store,
         generation=0,
         timeout_s=20.0,

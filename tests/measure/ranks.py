@@ -2,7 +2,6 @@
 
 import multiprocessing
 import os
-import socket
 import time
 import traceback
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from measure.architectures.registry import entry_named, load
 from measure.interfaces.architecture import Architecture
 from measure.rank.context import RankContext
 from measure.rank.groups import ProcessGroups, StorePlace, stay_on_loopback
+from measure.supervisor.store import hosted_store
 from measure.workloads.catalogue import build
 
 PATIENT_S = 15.0
@@ -59,42 +59,39 @@ def run_ranks(
 
     AssertionError past the deadline. No process is left in any case.
     """
+    return answers_of(_rank_main, world_size, (request,), silent, deadline_s)
+
+
+def answers_of(
+    body: Callable[..., None],
+    world_size: int,
+    arguments: tuple[Any, ...],
+    silent: int | None,
+    deadline_s: float,
+) -> list[Any]:
+    """What each process sent, or Died; None for the rank that is to be silent. Each runs
+    `body(port of their store, rank, world_size, pipe, *arguments)`; none is left."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["measure.rank.preloaded", "tests.measure.preloaded"])
-    store, port = _hosted_store()
     pipes, processes = [], []
-    for rank in range(world_size):
-        mine, theirs = context.Pipe(duplex=False)
-        process = context.Process(
-            target=_rank_main, args=(request, rank, world_size, port, theirs), daemon=True
-        )
-        process.start()
-        theirs.close()
-        pipes.append(mine)
-        processes.append(process)
-    try:
-        return _answers(pipes, processes, silent, time.monotonic() + deadline_s)
-    finally:
-        for process in processes:
-            process.kill()
-            process.join()
-        for pipe in pipes:
-            pipe.close()
-        del store  # the ranks were its clients until here
-
-
-def _hosted_store() -> tuple[dist.TCPStore, int]:
-    """A store in this process, which lives as long as the object, and its port."""
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port: int = listening.getsockname()[1]
-        store = dist.TCPStore(
-            "127.0.0.1",
-            port,
-            is_master=True,
-            wait_for_workers=False,
-            master_listen_fd=os.dup(listening.fileno()),
-        )
-    return store, port
+    with hosted_store() as port:
+        for rank in range(world_size):
+            mine, theirs = context.Pipe(duplex=False)
+            process = context.Process(
+                target=body, args=(port, rank, world_size, theirs, *arguments), daemon=True
+            )
+            process.start()
+            theirs.close()
+            pipes.append(mine)
+            processes.append(process)
+        try:
+            return _answers(pipes, processes, silent, time.monotonic() + deadline_s)
+        finally:
+            for process in processes:
+                process.kill()
+                process.join()
+            for pipe in pipes:
+                pipe.close()
 
 
 def _answers(
@@ -116,7 +113,7 @@ def _answers(
     return answers
 
 
-def _rank_main(request: Request, rank: int, world_size: int, port: int, answer: Connection) -> None:
+def _rank_main(port: int, rank: int, world_size: int, answer: Connection, request: Request) -> None:
     torch.set_num_threads(1)
     stay_on_loopback()
     store = dist.TCPStore("127.0.0.1", port, is_master=False, timeout=timedelta(seconds=20))

@@ -16,7 +16,7 @@ from measure.state.agreement import agree, agree_on, save_together, veto
 from measure.state.checkpoints import Checkpoints
 from measure.state.errors import PeerFailedError
 from measure.state.manifest import Receipt, Serves
-from tests.measure.ranks import _hosted_store as hosted_store
+from measure.supervisor.store import hosted_store
 from tests.measure.state.folders import loaded_step, save
 from tests.measure.state.os_calls import set_on_os
 from tests.measure.state.processes import on_ranks
@@ -248,8 +248,7 @@ def test_a_veto_of_what_is_decided_changes_nothing() -> None:
 
 def test_a_lost_store_is_an_error_of_its_own() -> None:
     """Nobody can agree any more: each rank says so by itself, and none waits for ever."""
-    host, port = hosted_store()
-    client = dist.TCPStore("127.0.0.1", port, is_master=False)
-    del host
+    with hosted_store() as port:
+        client = dist.TCPStore("127.0.0.1", port, is_master=False)
     with pytest.raises(PeerFailedError, match="rank 0: lost the store"):
         agree_on(client, "1", 0, 2, {}, 0.2)
