@@ -28,7 +28,7 @@ class Injector:
         self._set_at: dict[int, float] = {}
         self._steps_done = 0
         self._to_raise: int | None = None
-        self._warnings: deque[FaultEvent] = deque()
+        self._warnings: deque[tuple[int, FaultEvent, float]] = deque()
 
     def take(self, place: int, pending: Iterable[int], armed: Mapping[int, float]) -> None:
         """This process trains as `place` from now on; `pending` faults are still to come, those
@@ -64,11 +64,14 @@ class Injector:
         second time says nothing new."""
         self._set(instant, ordinal, self._schedule.events[ordinal])
 
-    def warnings(self) -> list[FaultEvent]:
-        """The faults announced since the last call."""
+    def warnings(self) -> list[tuple[FaultEvent, float]]:
+        """The faults announced since the last call, and when they will strike; without those
+        that have struck by now, while this rank was recovering."""
         found = []
         while self._warnings:
-            found.append(self._warnings.popleft())
+            ordinal, event, due_at = self._warnings.popleft()
+            if ordinal in self._pending and due_at > time.monotonic():
+                found.append((event, due_at))
         return found
 
     def _is_mine(self, ordinal: int, event: FaultEvent) -> bool:
@@ -87,12 +90,12 @@ class Injector:
             return
         self._set_at[ordinal] = instant
         if event.lead_s is not None:
-            _at(instant - event.lead_s, self._warn, ordinal, event)
+            _at(instant - event.lead_s, self._warn, ordinal, event, instant)
         _at(instant, self._strike_if_mine, ordinal, event)
 
-    def _warn(self, ordinal: int, event: FaultEvent) -> None:
+    def _warn(self, ordinal: int, event: FaultEvent, due_at: float) -> None:
         self._log.write("warning", ordinal=ordinal, rank=event.rank, lead_s=event.lead_s)
-        self._warnings.append(event)
+        self._warnings.append((ordinal, event, due_at))
 
     def _strike_if_mine(self, ordinal: int, event: FaultEvent) -> None:
         if self._is_mine(ordinal, event):  # the place may be another's by now

@@ -66,12 +66,17 @@ class Mechanism:
         """After the groups are formed, before the first step; may allocate buffers, and form
         groups if all ranks do. InfeasibleError where it cannot work here at all."""
 
+    def first_step_done(self, step: int) -> None:
+        """The first step of this generation is complete, and with it the optimizer's tensors are
+        there: memory for saves can be prepared. Called before `after_step`, and also where blocks
+        without the mechanism are measured."""
+
     def after_step(self, step: int) -> None:
         """Step `step` (from 0) is complete on this rank; may communicate, if all ranks do."""
 
-    def on_warning(self, event: FaultEvent) -> None:
-        """A fault was announced; called before the next step, on every rank, though not before
-        the same one."""
+    def on_warning(self, event: FaultEvent, due_at: float) -> None:
+        """A fault was announced that will strike at `due_at` (CLOCK_MONOTONIC, seconds); called
+        before the next step, on every rank, though not before the same one."""
 
     def tiers(self) -> Sequence[Tier]:
         """Where a recovery may find a state, the one to prefer first."""

@@ -61,11 +61,14 @@ class AsynchronousDisk(Mechanism):
         )
         self._attached = BackgroundSaves(terms, surroundings.new_store(), self._ended)
 
+    def first_step_done(self, step: int) -> None:
+        """Makes the buffers, and touches them."""
+        if self._buffers is None:
+            self._buffers = host_memory.buffers_like(self._captured(step + 1))
+
     def after_step(self, step: int) -> None:
         """Copies the state after every `interval_steps` steps, and hands it to the thread."""
         done = step + 1
-        if self._buffers is None:  # the first step is over, in which optimizers make their tensors
-            self._buffers = host_memory.buffers_like(self._captured(done))
         if done % self._at.interval_steps or self._is_over():
             return
         if self._saves.in_flight is not None:

@@ -2,6 +2,7 @@
 newest state that all ranks can prove, of whichever tier."""
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
 from measure.faults.schedule import FaultEvent
@@ -34,10 +35,15 @@ class Composed(Mechanism):
         for part in self._parts:
             part.after_step(step)
 
-    def on_warning(self, event: FaultEvent) -> None:
+    def first_step_done(self, step: int) -> None:
         """See Mechanism."""
         for part in self._parts:
-            part.on_warning(event)
+            part.first_step_done(step)
+
+    def on_warning(self, event: FaultEvent, due_at: float) -> None:
+        """See Mechanism."""
+        for part in self._parts:
+            part.on_warning(event, due_at)
 
     def tiers(self) -> Sequence[Tier]:
         """Those of all parts."""
@@ -45,5 +51,6 @@ class Composed(Mechanism):
 
     def detach(self) -> None:
         """See Mechanism."""
-        for part in reversed(self._parts):
-            part.detach()
+        with ExitStack() as all_of_them:  # whatever one of them raises
+            for part in self._parts:
+                all_of_them.callback(part.detach)

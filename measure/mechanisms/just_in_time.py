@@ -34,7 +34,8 @@ class _Warning:
     """An announced fault, its save still to come."""
 
     event: FaultEvent
-    heard_at: float
+    due_at: float
+    """When the fault will strike."""
     target: int | None = None
     """How many steps are to be complete when all save."""
     is_mine_to_name: bool = False
@@ -45,9 +46,14 @@ class _Warning:
         """In the store; a schedule strikes no rank twice."""
         return f"{_LABEL}/warned/{self.event.rank}"
 
+    @property
+    def announced_at(self) -> float:
+        """When it was announced; a rank hears of it up to a step later."""
+        return self.due_at - (self.event.lead_s or 0.0)
+
     def is_past(self, now: float) -> bool:
         """Whether the fault was to have struck by `now`."""
-        return now > self.heard_at + (self.event.lead_s or 0.0)
+        return now > self.due_at
 
 
 class JustInTime(Mechanism):
@@ -60,8 +66,8 @@ class JustInTime(Mechanism):
 
     def attach(self, architecture: Architecture, surroundings: Surroundings) -> None:
         """Reserves memory, and forms a group for the save: pairs where the architecture has no
-        group of all ranks. Announced faults that are still to come are saved for in this
-        generation."""
+        group of all ranks. Announced faults that are still to come, and were not saved for yet,
+        are saved for in this generation."""
         self._architecture: Architecture | None = architecture
         self._at = surroundings
         self._given_up = False
@@ -78,12 +84,15 @@ class JustInTime(Mechanism):
         pending = [w for w in self._warnings.values() if not w.is_past(began)]
         self._warnings = {}
         for warning in pending:
-            self._heard(warning.event, warning.heard_at)
+            self._heard(warning.event, warning.due_at)
+
+    def first_step_done(self, step: int) -> None:
+        """Makes room for the whole state."""
+        assert self._architecture is not None
+        self._replicas.prepare(capture(self._architecture, step + 1, self._at.facts))
 
     def after_step(self, step: int) -> None:
         """Saves if all ranks are to save after this step."""
-        if self._done is None:  # the optimizer's tensors are there now
-            self._prepare(step + 1)
         self._done = step + 1
         if not self._warnings or self._is_over():
             return
@@ -94,10 +103,10 @@ class JustInTime(Mechanism):
                 raise
             self._given_up = True
 
-    def on_warning(self, event: FaultEvent) -> None:
+    def on_warning(self, event: FaultEvent, due_at: float) -> None:
         """Notes it. Other ranks may be a step or two away."""
         if not self._is_over():
-            self._heard(event, time.monotonic())
+            self._heard(event, due_at)
 
     def tiers(self) -> Sequence[Tier]:
         """Peers' memory."""
@@ -111,14 +120,10 @@ class JustInTime(Mechanism):
     def _is_over(self) -> bool:
         return self._given_up or (self._at.goes_on_alone and self._at.somebody_lost())
 
-    def _prepare(self, done: int) -> None:
-        assert self._architecture is not None
-        self._replicas.prepare(capture(self._architecture, done, self._at.facts))
-
-    def _heard(self, event: FaultEvent, heard_at: float) -> None:
+    def _heard(self, event: FaultEvent, due_at: float) -> None:
         """Counts this rank among those that know; the last of them names the step."""
         assert self._architecture is not None
-        warning = self._warnings[event.rank] = _Warning(event, heard_at)
+        warning = self._warnings[event.rank] = _Warning(event, due_at)
         known = self._at.store.add(warning.key, 1)
         warning.is_mine_to_name = known == self._architecture.context.world_size
         self._name_target(warning)
@@ -184,7 +189,7 @@ class JustInTime(Mechanism):
             "emergency",
             rank=warning.event.rank,
             step=done,
-            s=ended - warning.heard_at,
+            s=ended - warning.announced_at,
             save_s=save_s,
             bytes=size_bytes,
             within=not warning.is_past(ended),

@@ -113,8 +113,8 @@ class _Rank:
         self.log.write("ready")
         say(self.pipe, "ready")
         while (order := self.inbox.next_order())["said"] != "end":
-            self._leave()
             try:
+                self._leave()
                 self._serve(order)
             except InjectedError:
                 raise
@@ -147,6 +147,8 @@ class _Rank:
         generation = order["generation"]
         armed = {int(ordinal): at for ordinal, at in order["armed"].items()}
         self.injector.take(order["place"], order["pending"], armed)
+        if order["training_at"] is not None:
+            self.injector.training_started(order["training_at"])
         context = self._context(order)
         architecture = architectures.load(self.entry)(context, self.workload)
         architecture.build()
@@ -187,10 +189,9 @@ class _Rank:
             return 0, "", {}
         context = architecture.context
         group = restoring.Group(at.store, context.rank, context.world_size, at.timeout_s)
-        found = restoring.newest(self.mechanism.tiers(), group, self.log)
-        if found is not None:
-            restoring.restored(architecture, found)
-        step = found.state.step if found else 0
+        tiers = self.mechanism.tiers()
+        found = restoring.newest(tiers, group, self.log)
+        step = restoring.go_on_from(found, architecture, tiers, self.log)
         promised = found.digest if found else ""
         proof = restoring.proof(architecture, step, at.facts, at.one_writer, promised)
         return step, found.tier if found else "", proof
@@ -269,7 +270,9 @@ class _Rank:
     def _stopped(self, error: Exception) -> None:
         """Reports a lost peer. The groups stay open until the next order: closing them would tell
         the neighbours, who have to notice by themselves."""
-        how = "supervisor" if self.inbox.told_of_loss else _how_noticed(error)
+        how = _how_noticed(error)
+        if self.inbox.told_of_loss and how != "group timeout":
+            how = "supervisor"
         said = f"{type(error).__name__}: {_first_line(str(error))}"
         # The traceback's frames hold the architecture, and so its groups, for ever.
         traceback.clear_frames(error.__traceback__)

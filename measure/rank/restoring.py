@@ -48,8 +48,7 @@ def newest(tiers: Sequence[Tier], group: Group, log: Log) -> Found | None:
     """This rank's state of the newest step that all ranks can load and verify; None if there is
     no such step. Called on every rank with its own tiers, in the same order.
 
-    PeerFailedError if a rank failed or was lost meanwhile: that says nothing of any state, and
-    the recovery has to begin again.
+    PeerFailedError if a rank failed or was lost meanwhile: that says nothing of any state.
     """
     mine = {tier.name: tier.offer() for tier in tiers}
     reports = group.agree("restore/offers", mine)
@@ -60,17 +59,32 @@ def newest(tiers: Sequence[Tier], group: Group, log: Log) -> Found | None:
         answers = group.agree(f"restore/{tier.name}/{step}", outcome)
         rejected = {rank: a["rejected"] for rank, a in enumerate(answers) if a["rejected"]}
         if not rejected:
-            _went_back(tiers, step, log)
             return kept[0]
         why = "; ".join(f"rank {rank}: {said}" for rank, said in rejected.items())
         log.write("checkpoint-rejected", step=step, tier=tier.name, why=why[:500])
-    _went_back(tiers, 0, log)
     return None
 
 
-def restored(architecture: Architecture, found: Found) -> None:
-    """Makes the state that was found this rank's."""
-    restore(architecture, found.state)
+def go_on_from(
+    found: Found | None, architecture: Architecture, tiers: Sequence[Tier], log: Log
+) -> int:
+    """Makes the state that was found this rank's; without one, training begins anew. What the
+    tiers have of later steps is written down, and never offered again. Returns the step."""
+    if found is not None:
+        restore(architecture, found.state)
+    step = found.state.step if found is not None else 0
+    settle(tiers, step, log)
+    return step
+
+
+def settle(tiers: Sequence[Tier], step: int, log: Log) -> None:
+    """All go on from `step`: what is newer is of a run that is over."""
+    for tier in tiers:
+        for newer, why in tier.rejected():
+            if newer > step:
+                log.write("checkpoint-rejected", step=newer, tier=tier.name, why=why)
+    for tier in tiers:
+        tier.went_back(step)
 
 
 def proof(
@@ -98,16 +112,6 @@ def proof(
 def _load(tier: Tier, step: int, offers: Sequence[Any], into: list[Found]) -> None:
     state = tier.load(step, offers)
     into.append(Found(state, tier.name, digests(state).whole))
-
-
-def _went_back(tiers: Sequence[Tier], step: int, log: Log) -> None:
-    """All go on from `step`; what was newer is written down, and never offered again."""
-    for tier in tiers:
-        for newer, why in tier.rejected():
-            if newer > step:
-                log.write("checkpoint-rejected", step=newer, tier=tier.name, why=why)
-    for tier in tiers:
-        tier.went_back(step)
 
 
 def _newest_first(

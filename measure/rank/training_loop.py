@@ -26,10 +26,12 @@ class TrainingLoop:
     lost: Callable[[], list[int]]
     on_dropped: Callable[[int, str], None]
     rests: Callable[[int], bool] | None = None
+    _first: int = 0
     _dropped: set[int] = field(default_factory=set)
 
     def run(self, first: int, steps: int) -> None:
         """Trains steps `first` to `steps` - 1; whatever a step raises comes through."""
+        self._first = first
         for step in range(first, steps):
             self.one_step(step)
             if step == first:  # optimizers make their tensors in their first step
@@ -41,6 +43,8 @@ class TrainingLoop:
         self._pass_on()
         begin = time.monotonic()
         result = self.architecture.step()
+        if step == self._first:
+            self.mechanism.first_step_done(step)
         if self.rests is None or not self.rests(step):
             self.mechanism.after_step(step)
         self.log.step(step, begin, result.loss, result.samples)
@@ -48,8 +52,8 @@ class TrainingLoop:
         self._report_dropped()
 
     def _pass_on(self) -> None:
-        for event in self.injector.warnings():
-            self.mechanism.on_warning(event)
+        for event, due_at in self.injector.warnings():
+            self.mechanism.on_warning(event, due_at)
         for rank in self.lost():
             self.architecture.peer_lost(rank)
 

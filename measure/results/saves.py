@@ -66,7 +66,7 @@ def grouped(logs: Sequence[RankLog], trained: Sequence[Generation], name: str) -
 def _entry(
     path: str, made: Sequence[Save], skipped: Sequence[Save], failed: Sequence[Save]
 ) -> dict[str, Any]:
-    sizes = [event["bytes"] for save in made for event in save.events]
+    sizes = [sum(event["bytes"] for event in save.events) for save in made]
     return {
         "path": path,
         "count": _seen(made),

@@ -152,6 +152,7 @@ def reasons_of(run: Run, faults: Sequence[Fault]) -> list[str]:
         return []
     reasons = ["interrupted"] if run.seen.ending is Ending.INTERRUPTED else []
     reasons.append(_first_unplanned_end(run))
+    reasons.append(_unplanned_stop_after_recovery(run))
     reasons += [_unfired(run, fault) for fault in faults]
     fired = any(fault.fired for fault in faults)
     reasons += run.seen.refused
@@ -237,14 +238,36 @@ def _detections(run: Run, victim: int, event: FaultEvent, at_s: float) -> list[D
             continue
         noticed = (
             log.first("dropped", rank=event.rank)
-            or log.first_after("stopped", at_s)
-            or (log.first("told", rank=event.rank) if run.seen.training_at is None else None)
+            or _noticed(run, log, event, at_s, victim)
             or _ended_for_it(run, log.rank, victim)
         )
         if noticed is not None:
             after_s = max(0.0, noticed["t"] - at_s)
             found.append(Detection(log.rank, after_s, noticed.get("how", "supervisor")))
     return found
+
+
+def _noticed(
+    run: Run, log: RankLog, event: FaultEvent, at_s: float, victim: int
+) -> dict[str, Any] | None:
+    """How a rank noticed: who trained, by stopping, before it trained again; who waited for a
+    recovery already, by being told, or because the supervisor knew."""
+    before = [e for e in log.events if e["event"] in ("training", "stopped") and e["t"] < at_s]
+    again = log.first_after("training", at_s)
+    if before and before[-1]["event"] == "training":
+        stopped = log.first_after("stopped", at_s)
+        return stopped if stopped and (again is None or stopped["t"] < again["t"]) else None
+    told = [
+        e
+        for e in log.events
+        if e["event"] == "told" and e.get("rank") == event.rank and e["t"] >= at_s
+    ]
+    if told:
+        return told[0]
+    died_at = run.seen.ranks[victim].died_at
+    if run.seen.training_at is None or died_at is None:
+        return log.first_after("stopped", at_s)
+    return {"t": run.since_began(died_at), "how": "supervisor"}
 
 
 def _was_there(run: Run, slot: int, at_s: float) -> bool:
@@ -322,6 +345,26 @@ def _first_unplanned_end(run: Run) -> str:
         return ""
     _, rank, error = min(stopped)
     return f"rank {rank} stopped unplanned: {error}"
+
+
+def _unplanned_stop_after_recovery(run: Run) -> str:
+    """The first survivor that stopped for good in a generation that no fault had struck."""
+    if went_on(run) or not run.seen.recoveries:
+        return ""
+    struck_s = struck_ranks(run).values()
+    found = []
+    for view in survivors_of(run):
+        log = run.logs[view.rank]
+        began = [e["t"] for e in log.events if e["event"] == "training"]
+        stops = [e for e in log.events if e["event"] == "stopped"]
+        if began and stops and stops[-1]["t"] > began[-1]:
+            last = stops[-1]
+            if not any(began[-1] <= instant_s <= last["t"] for instant_s in struck_s):
+                found.append((last["t"], view.rank, last["error"]))
+    if not found:
+        return ""
+    _, rank, error = min(found)
+    return f"rank {rank} stopped unplanned after a recovery: {error}"
 
 
 def _what_failed(run: Run) -> str:

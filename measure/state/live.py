@@ -19,7 +19,7 @@ from torch.optim import Optimizer
 from measure.interfaces.architecture import Architecture
 from measure.interfaces.tier import Tier
 from measure.state import rng
-from measure.state.contract import OPTIMIZER, RNG, RankState, RunFacts, capture
+from measure.state.contract import OPTIMIZER, RNG, RankState, RunFacts, capture, part
 from measure.state.digest import digests
 from measure.state.errors import StateError
 from measure.workloads.loader import Position
@@ -45,6 +45,7 @@ class LiveState(Tier):
 
     def __init__(self) -> None:
         self._kept: RankState | None = None
+        self._loaded: RankState | None = None
         self._base, self._trains = 0, True
 
     def follow(
@@ -53,7 +54,7 @@ class LiveState(Tier):
         """From now on the state is this architecture's: at once, or, if it `restores` first, from
         `went_back` on."""
         self._architecture, self._facts, self._store = architecture, facts, store
-        self._updates, self._trains = 0, not restores
+        self._updates, self._trains, self._loaded = 0, not restores, None
         self._mark = self._marked()
         optimizer = architecture.state().optimizer
         if optimizer is not None:
@@ -115,12 +116,17 @@ class LiveState(Tier):
             sent = self._kept
         state = self._with_own_generators(sent)
         plain = {**state.plain, "rank": context.rank, "world_size": context.world_size}
-        return self._without_optimizer(RankState(state.tensors, plain))
+        self._loaded = self._without_optimizer(RankState(state.tensors, plain))
+        return self._loaded
 
     def went_back(self, step: int) -> None:
-        """See Tier."""
+        """See Tier. If nothing is trained from here, this is what the rank goes on to offer."""
+        loaded = self._loaded
+        if loaded is not None and loaded.step == step:
+            position = Position(**loaded.plain["data"])
+            self._mark = Mark(position, part(loaded, RNG), loaded.plain["rng"])
         self._base, self._updates = step, 0
-        self._kept, self._trains = None, True
+        self._kept, self._loaded, self._trains = None, None, True
 
     def _updated(self, _optimizer: Optimizer, *_arguments: Any) -> None:
         self._updates += 1

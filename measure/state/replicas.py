@@ -10,7 +10,8 @@ agreed, and the filled slots of the others count too. A rank that dies in betwee
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat, zip_longest
 from typing import Any, NamedTuple
@@ -164,25 +165,31 @@ class Replicas(Tier):
         return sorted({save.step for save in _complete(offers)}, reverse=True)
 
     def load(self, step: int, offers: Sequence[list[list[Any]]]) -> RankState:
-        """See Tier. Whoever lacks its own state gets it from the lowest rank that has it."""
+        """See Tier. Whoever lacks a state that it is to hold, its own or a peer's, gets it from
+        the lowest rank that has it: the next loss finds as many copies as this one did."""
         now = self._here()
         complete = _complete(offers)
         save = max((found for found in complete if found.step == step), default=None)
         if save is None:
             raise StateError(f"{self.name} has no state of step {step} of every rank")
         self._loaded = save
-        where = complete[save]
-        lacking = {owner: min(found) for owner, found in where.items() if owner not in found}
-        sending = [
-            self._give(save, owner) for owner, source in lacking.items() if source == now.rank
-        ]
-        fetched = None
-        if now.rank in lacking:
-            source = lacking[now.rank]
-            fetched = self._fetch(save, source, where[now.rank][source])
+        failed: list[StateError] = []
+        sending: list[Outgoing] = []
+        fetched: dict[int, RankState] = {}
+        moves = list(_moves(complete[save], now.peers))
+        for move in moves:
+            if move.source == now.rank:
+                with _noted(failed):
+                    sending.append(self._give(save, move))
+        for move in moves:
+            if move.receiver == now.rank:
+                with _noted(failed):
+                    fetched[move.owner] = self._fetch(save, move)
         for message in sending:
             message.wait(now.at.timeout_s)
-        return fetched or self._own(save)
+        if failed:
+            raise failed[0]
+        return fetched.get(now.rank) or self._own(save)
 
     def went_back(self, step: int) -> None:
         """See Tier."""
@@ -350,11 +357,11 @@ class Replicas(Tier):
             raise StateError(f"{slot.path.name} is empty")
         return found[1]
 
-    def _give(self, save: Save, owner: int) -> Outgoing:
-        """Begins to send to `owner` its own state; it hears at once if that cannot be."""
-        link = self._here().links[owner]
+    def _give(self, save: Save, move: "_Move") -> Outgoing:
+        """Begins to send a state; the receiver hears at once if that cannot be."""
+        link = self._here().links[move.receiver]
         try:
-            slot = self._slot_of(save, owner)
+            slot = self._slot_of(save, move.owner)
             content = slot.described()
             if content is None:
                 raise StateError(f"{slot.path.name} is empty")
@@ -366,25 +373,55 @@ class Replicas(Tier):
         message.send_to(content.layout.size_bytes)
         return message
 
-    def _fetch(self, save: Save, source: int, digest: str) -> RankState:
-        began = time.monotonic()
-        landing = self._land(self._expected(source), save.step, self._here().rank)
+    def _fetch(self, save: Save, move: "_Move") -> RankState:
+        began, source = time.monotonic(), move.source
+        landing = self._land(self._expected(source), save.step, move.owner)
         _received([landing])
         if landing.slot.order != (save.generation, save.step):
             landing.slot.invalidate()
             raise StateError(f"rank {source} sent another state than it offered")
         found = landing.slot.read()
-        if found is None or found[0].digest != digest:
+        if found is None or found[0].digest != move.digest:
             landing.slot.invalidate()
             raise CorruptStateError(landing.slot.path, f"is not what rank {source} offered")
         self._here().at.log.write(
             "fetched",
             step=save.step,
+            owner=move.owner,
             rank=source,
             bytes=len(landing.payload),
             s=time.monotonic() - began,
         )
         return found[1]
+
+
+class _Move(NamedTuple):
+    """A state that a rank lacks, and who gives it."""
+
+    owner: int
+    source: int
+    receiver: int
+    digest: str
+
+
+def _moves(where: Mapping[int, Mapping[int, str]], peers: int) -> Iterator[_Move]:
+    """What has to move until every rank holds all that it is to hold, in one order for all."""
+    for owner in sorted(where):
+        found = where[owner]
+        for ahead in range(peers + 1):
+            holder = (owner + ahead) % len(where)
+            if holder not in found:
+                source = min(found)
+                yield _Move(owner, source, holder, found[source])
+
+
+@contextmanager
+def _noted(failed: list[StateError]) -> Iterator[None]:
+    """Notes a StateError for later: peers are waiting for what comes after it."""
+    try:
+        yield
+    except StateError as error:
+        failed.append(error)
 
 
 def _received(landings: Sequence[_Landing]) -> dict[str, str]:

@@ -36,6 +36,9 @@ _TICK_S = 0.05
 _GRACE_S = 2.0
 _MOST_REPLACEMENTS = 8
 """So many recoveries a run; then it stops, with what it has."""
+_FREE_WITHIN_S = 1.0
+"""So soon after the supervisor told it a survivor has left its collective; some sends in gloo are
+not woken when their sockets are shut."""
 _MOST_WITHOUT_PROGRESS = 5
 """So many recoveries from losses, one after the other, between which no new step was made."""
 _LEAST_STEPS_TO_GO = 5
@@ -82,6 +85,8 @@ class Supervisor:
         self._struck: set[int] = set()
         self._armed: dict[int, float] = {}
         self._reached, self._without_progress = -1, 0
+        self._slots_of: list[int] = []
+        self._train_at, self._first_step = 0.0, 0
         self._equivalent = True
 
     def run(self, starter: RankStarter) -> Observed:
@@ -150,11 +155,18 @@ class Supervisor:
             view.proof, view.source = message["proof"], message["source"]
             view.global_batch = message["global_batch"]
         elif said == "infeasible":
-            view.infeasible = message["why"]
+            self._cannot(view, message["why"])
         elif said == "finished":
             view.finished_at = now
         elif said == "stopped":
             view.stopped_at, view.how, view.error = now, message["how"], message["error"]
+
+    def _cannot(self, view: RankView, why: str) -> None:
+        """At first the cell cannot work here; once it has trained, something got in its way."""
+        if self._seen.training_at is None:
+            view.infeasible = why
+        else:
+            view.stopped_at, view.how, view.error = time.monotonic(), "infeasible", why
 
     def _died(self, view: RankView) -> None:
         view.died_at = time.monotonic()
@@ -219,7 +231,7 @@ class Supervisor:
         elif self._can_recover(living):
             self._recover(living)
         elif self._is_stuck():
-            self._replace([view for view in living if not self._waits(view)])
+            self._replace([v for v in living if v.active and not self._waits(v)])
         elif self._can_grow(living):
             self._tell_all("regroup", generation=self._generation)
             self._lost_at, self._growing = time.monotonic(), True
@@ -245,6 +257,7 @@ class Supervisor:
         """Orders these into the next generation; the order of their places gives their ranks."""
         self._generation += 1
         self._training, self._size = False, len(members)
+        self._slots_of = [view.rank for view in members]
         events = self._job.schedule.events
         pending = [ordinal for ordinal in range(len(events)) if ordinal not in self._struck]
         for rank, view in enumerate(sorted(members, key=lambda v: v.plays or 0)):
@@ -261,6 +274,7 @@ class Supervisor:
                     world_size=self._size,
                     pending=pending,
                     armed=self._armed,
+                    training_at=self._seen.training_at,
                 )
 
     def _train(self, living: list[RankView]) -> None:
@@ -272,6 +286,7 @@ class Supervisor:
             if view in living:
                 say(pipe, "train", at=at)
         self._training, self._lost_at = True, None
+        self._train_at, self._first_step = at, living[0].restored_step
         if self._seen.training_at is None:
             self._seen.training_at = at
         if self._pending is not None:
@@ -324,24 +339,23 @@ class Supervisor:
     def _is_recovering(self) -> bool:
         """Somebody is lost, and training is to be brought back."""
         recovers = self._traits.way is not None and not self._traits.continues
-        few = len(self._seen.recoveries) < _MOST_REPLACEMENTS
-        return self._lost_at is not None and recovers and few
+        return self._lost_at is not None and recovers and self._may_recover_again()
+
+    def _may_recover_again(self) -> bool:
+        answered = [found for found in self._seen.recoveries if found.way != "grown"]
+        return len(answered) < _MOST_REPLACEMENTS
 
     def _waits(self, view: RankView) -> bool:
         """Whether a rank waits for orders: it noticed a loss, or is ready to train."""
         return view.stopped_at is not None or (view.built and not self._training)
 
     def _is_stuck(self) -> bool:
-        """Whether a survivor of a formation has had its time to come free. In gloo it may wait,
-        without a socket that could be shut, for a dead peer to connect."""
-        lost_at = self._lost_at
-        formed = self._generation > 0 and not self._training
-        return (
-            lost_at is not None
-            and formed
-            and self._is_recovering()
-            and time.monotonic() > lost_at + self._limits.after_loss_s
-        )
+        """Whether survivors have had their time to come free of a group or its formation."""
+        if self._lost_at is None or self._seen.training_at is None or not self._is_recovering():
+            return False
+        told = self._job.detector is Detector.SUPERVISOR
+        limit_s = _FREE_WITHIN_S if told else self._limits.after_loss_s
+        return time.monotonic() > self._lost_at + limit_s
 
     def _give_up_on(self, views: list[RankView]) -> None:
         """Ends these processes: others are to take their places."""
@@ -368,8 +382,10 @@ class Supervisor:
             return False
         if len(living) == self._job.world_size or not all(view.active for view in living):
             return False
-        beats = self._beats.read()
-        reached = max(beats[view.rank].steps for view in living)
+        beats = [self._beats.read()[view.rank] for view in living]
+        if not self._may_recover_again() or any(b.step_at < self._train_at for b in beats):
+            return False  # none of a generation's steps is made yet
+        reached = max(beat.steps for beat in beats)
         ready = [v for v in self._seen.ranks if not v.member and v.ready and v.died_at is None]
         missing = self._job.world_size - len(living)
         return len(ready) >= missing and reached + _LEAST_STEPS_TO_GO < self._job.steps
@@ -384,7 +400,7 @@ class Supervisor:
             self._start_what_lacks(living)
             return
         reached = self._steps_reached()
-        if self._is_without_progress(reached):
+        if self._is_without_progress():
             self._seen.ending = Ending.NO_PROGRESS
             return
         self._take_in(plan)
@@ -403,10 +419,14 @@ class Supervisor:
             self._launch_another()
 
     def _steps_reached(self) -> int:
-        return max(beat.steps for beat in self._beats.read())
+        """How many steps somebody had complete in the generation that is over."""
+        beats = self._beats.read()
+        since = [beats[slot] for slot in self._slots_of if beats[slot].step_at > self._train_at]
+        return max([self._first_step, *(beat.steps for beat in since)])
 
-    def _is_without_progress(self, reached: int) -> bool:
+    def _is_without_progress(self) -> bool:
         """Notes how far training had come; whether it has failed too often at the same step."""
+        reached = max(beat.steps for beat in self._beats.read())
         if reached > self._reached:
             self._without_progress = 0
         elif not self._growing:
@@ -445,8 +465,9 @@ class Supervisor:
         if active and len(active) < len(living) and all(view.silent_since for view in active):
             return Ending.HUNG  # the others are done with it, and it will not speak again
         if self._lost_at is not None and not self._traits.continues:
-            # Who is stuck in a formation is given up first.
-            limit_s = self._limits.after_loss_s if self._training else self._limits.quiet_s
+            # Who is to be brought back may have to wait for a process that is being started.
+            brought_back = self._is_recovering() and self._seen.training_at is not None
+            limit_s = self._limits.quiet_s if brought_back else self._limits.after_loss_s
             return Ending.DEADLINE if quiet_s > limit_s else None
         if quiet_s > self._limits.quiet_s:
             return Ending.HUNG

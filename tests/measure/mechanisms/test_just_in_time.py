@@ -1,5 +1,6 @@
 """FT4: one save of all ranks between a warning and its fault."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -149,7 +150,7 @@ def _out_of_step(store: Any, rank: int, size: int, leads: list[int], alone_too: 
     found.attach(architecture, at)
     for step in range(leads[rank]):
         found.after_step(step)
-    found.on_warning(FaultEvent(0, step=1, lead_s=60.0))
+    found.on_warning(FaultEvent(0, step=1, lead_s=60.0), time.monotonic() + 60.0)
     store.set(f"heard {rank}", "")
     if alone_too:
         store.wait([f"heard {each}" for each in range(size)])

@@ -85,9 +85,13 @@ def test_a_lost_rank_is_brought_back_from_a_peer_s_memory(
     assert struck["outcome"] == "recovered", struck["reasons"]
     assert struck["found"]["steps_completed"] == STEPS
     assert restored_from(struck) == {(step, tier)}
-    (fetched,) = events_of(struck, "fetched")
-    lowest_holder = 0 if mechanism == "ft6" else 3
-    assert (fetched["slot"], fetched["step"], fetched["rank"]) == (WORLD, step, lowest_holder)
+    fetched = events_of(struck, "fetched")
+    assert {(event["slot"], event["step"]) for event in fetched} == {(WORLD, step)}
+    (own,) = (event for event in fetched if event["owner"] == VICTIM)
+    assert own["rank"] == (0 if mechanism == "ft6" else 3)  # the lowest that holds it
+    peers = 2 if mechanism == "ft6" else 1
+    held = [VICTIM - behind for behind in range(peers + 1)]
+    assert sorted(event["owner"] for event in fetched) == sorted(held)
     assert {event["path"] for event in events_of(struck, "saved")} == {"peer memory"}
 
 
@@ -99,6 +103,15 @@ def test_a_recovered_run_learns_what_an_uninterrupted_one_learns(
     struck = ran(tmp_path, architecture, FaultEvent(VICTIM, step=25))
     assert (calm["outcome"], struck["outcome"]) == ("completed", "recovered"), struck["reasons"]
     assert losses(struck) == losses(calm)  # to the last bit, all 40 steps
+
+
+def test_who_comes_after_a_loss_holds_what_the_lost_one_held(tmp_path: Path) -> None:
+    """The second loss comes before the next save, and its only holder is the one that replaced the
+    first."""
+    events = (FaultEvent(VICTIM, step=25), FaultEvent(VICTIM - 1, step=30))
+    struck = ran(tmp_path, "a5", *events, interval_steps=20)
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    assert restored_from(struck) == {(20, "peer memory")}
 
 
 def test_an_owner_and_its_only_holder_at_once_are_too_much(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 import torch.distributed as dist
 
 from measure.rank.event_log import EventLog, read_log
-from measure.rank.restoring import Group, newest
+from measure.rank.restoring import Group, newest, settle
 from measure.state.checkpoints import Checkpoints
 from measure.state.digest import digests
 from measure.state.storage import Storage
@@ -32,7 +32,9 @@ def _load(store: dist.Store, rank: int, size: int, folder: str) -> Any:
     """(Step, digests of the state, digest promised; what the log says was rejected)."""
     path = Path(folder) / f"rank-{rank}.jsonl"
     tiers = [Storage(Checkpoints(Path(folder) / "checkpoints"), rank)]
-    found = newest(tiers, Group(store, rank, size, _PATIENT_S), EventLog(path, rank))
+    log = EventLog(path, rank)
+    found = newest(tiers, Group(store, rank, size, _PATIENT_S), log)
+    settle(tiers, found.state.step if found else 0, log)
     rejected = [
         (event["step"], event["why"])
         for event in read_log(path)

@@ -126,3 +126,34 @@ def test_a_recovery_that_reached_no_step_has_no_phases_and_no_total() -> None:
     told = first.as_json(2, 2.5)
     assert (told["total_s"], told["phases"], told["faults"]) == (None, [], [0])
     assert second.as_json(0, 0.5)["total_s"] == pytest.approx(2.5)
+
+
+def test_who_waits_for_a_recovery_already_notices_a_second_loss_by_being_told() -> None:
+    """Not by what it stops for later, and it is not censored."""
+    made = Made(job(FaultEvent(1, step=3), FaultEvent(2, after_s=0.5), world_size=4))
+    made.trains([0, 1, 2, 3], 0.0, 0, 3)
+    made.crashes(1, 3.0)
+    made.stops([0, 2, 3], 3.1)
+    made.crashes(2, 3.5, ordinal=1)
+    for rank in (0, 3):
+        made.says(rank, 3.52, "told", rank=2)
+    made.recovers(3.6, 4.0, step=3)
+    made.trains([0, 3, 4, 5], 4.0, 3, 7, generation=1)
+    run = made.ends(11.0, 0, 3, 4, 5)
+    second = faults_of(run)[1]
+    assert {d.rank: round(d.after_s, 6) for d in second.detections} == {0: 0.02, 3: 0.02}
+    assert second.detected_s == pytest.approx(0.02)
+    assert not second.censored
+
+
+def test_who_stops_after_a_recovery_for_no_fault_makes_the_run_no_evidence() -> None:
+    made = Made(job(FaultEvent(1, step=3)))
+    made.trains([0, 1], 0.0, 0, 3)
+    made.crashes(1, 3.0)
+    made.stops([0], 3.1)
+    made.recovers(3.2, 4.0, step=3)
+    made.trains([0, 2], 4.0, 3, 2, generation=1)
+    made.stops([0, 2], 6.0)
+    run = made.ends(6.5)
+    (reason,) = reasons_of(run, faults_of(run))
+    assert reason.startswith("rank 0 stopped unplanned after a recovery")

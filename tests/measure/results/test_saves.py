@@ -28,7 +28,7 @@ def test_training_waits_for_the_slowest_rank_of_each_save() -> None:
     assert found["foreground_s"]["n"] == 2
     assert found["foreground_s"]["mean"] == pytest.approx(0.4)
     assert found["background_s"] is None
-    assert found["bytes_per_save"] == pytest.approx(60.0)
+    assert found["bytes_per_save"] == pytest.approx(120.0)  # of all ranks
 
 
 def test_each_path_has_its_own_entry() -> None:

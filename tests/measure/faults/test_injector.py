@@ -1,0 +1,77 @@
+"""The schedule as one process sees it."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from measure.faults.injector import InjectedError, Injector
+from measure.faults.schedule import FaultEvent, FaultKind, Schedule
+from measure.rank.event_log import EventLog
+
+DEADLINE_S = 10.0
+EVENTS = (
+    FaultEvent(1, FaultKind.EXCEPTION, step=3),
+    FaultEvent(2, FaultKind.EXCEPTION, after_s=0.3, lead_s=0.2),
+)
+
+
+def made(folder: Path, place: int) -> Injector:
+    return Injector(Schedule("test", EVENTS), place, EventLog(folder / "log.jsonl", place))
+
+
+def test_a_fault_strikes_who_has_the_place(tmp_path: Path) -> None:
+    injector = made(tmp_path, 4)
+    injector.before_step(3)
+    injector.take(1, [0, 1], {})
+    with pytest.raises(InjectedError):
+        injector.before_step(3)
+
+
+def test_who_takes_a_place_is_not_struck_again(tmp_path: Path) -> None:
+    injector = made(tmp_path, 4)
+    injector.take(1, [1], {})
+    injector.before_step(3)
+
+
+def test_what_is_announced_comes_with_its_instant(tmp_path: Path) -> None:
+    injector, due_at = made(tmp_path, 0), time.monotonic() + 1.0
+    injector.take(0, [1], {1: due_at})
+    injector.arm(1, due_at + 5.0)  # a second time says nothing new
+    assert _warnings(injector) == [(EVENTS[1], due_at)]
+    assert _warnings(injector) == []
+
+
+def _warnings(injector: Injector) -> list[tuple[FaultEvent, float]]:
+    """What is announced within a second."""
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end:
+        found = injector.warnings()
+        if found:
+            return found
+        time.sleep(0.005)
+    return []
+
+
+def test_what_has_struck_meanwhile_is_no_warning(tmp_path: Path) -> None:
+    """The rank was recovering, and asks only after the fault."""
+    injector = made(tmp_path, 0)
+    injector.arm(1, time.monotonic() + 0.2)
+    time.sleep(0.3)
+    assert injector.warnings() == []
+    pending = made(tmp_path, 0)
+    pending.arm(1, time.monotonic() + 5.0)
+    pending.take(0, [], {})
+    assert pending.warnings() == []
+
+
+def test_time_counts_from_the_first_training(tmp_path: Path) -> None:
+    events = (FaultEvent(1, FaultKind.EXCEPTION, time_s=0.0),)
+    injector = Injector(Schedule("test", events), 4, EventLog(tmp_path / "log.jsonl", 4))
+    injector.take(1, [0], {})
+    injector.training_started(time.monotonic())
+    end = time.monotonic() + DEADLINE_S
+    while injector._to_raise is None and time.monotonic() < end:
+        time.sleep(0.01)
+    with pytest.raises(InjectedError):
+        injector.before_step(0)
