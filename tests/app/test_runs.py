@@ -216,7 +216,7 @@ def test_a_run_that_was_brought_back(page: Page, recoveries: Path) -> None:
     found = tables(shown)
     (recovery,) = found["total"].to_numpy().tolist()
     assert recovery == ["spare", "storage", "10", "10 (2 s)", "8", "0", "1.75 s"]
-    (saves,) = found["bytes a save"].to_numpy().tolist()
+    (saves,) = found["bytes a save, all ranks"].to_numpy().tolist()
     assert saves == ["30", "1", "0", "125 ms", "–", "2 MB"]
     assert list(found["equivalent"]["way"]) == ["–", "spare"]
     assert len(shown.get("plotly_chart")) == 3
