@@ -54,7 +54,15 @@ RECOVERY_HEADER = (
     *("generation", "way", "state from", "step", "steps made again", "ranks", "faults", "total"),
 )
 SAVE_HEADER = (
-    *("path", "saves", "skipped", "failed", "training waits", "behind it", "bytes a save, all ranks"),
+    *(
+        "path",
+        "saves",
+        "skipped",
+        "failed",
+        "training waits",
+        "behind it",
+        "bytes a save, all ranks",
+    ),
 )
 EMERGENCY_HEADER = ("fault", "lead", "done after", "save alone", "bytes", "in time")
 LINEAGE_HEADER = (
