@@ -173,7 +173,7 @@ def copied(state: RankState, into: RankState | None = None) -> RankState:
 def own_part(state: RankState) -> RankState:
     """What no other rank has where model and optimizer are replicated: a few kilobytes."""
     own = {name: tensor for name, tensor in state.tensors.items() if name.startswith(RNG)}
-    return replace(state, tensors=own)
+    return state if len(own) == len(state.tensors) else replace(state, tensors=own)
 
 
 def joined(shared: RankState, own: RankState) -> RankState:

@@ -221,6 +221,8 @@ class Supervisor:
     def _look(self) -> None:
         """Takes the next step that is due: form, train, recover, grow, or end."""
         living = self._living()
+        if self._formation_failed(living):
+            self._lost_at = time.monotonic()
         if self._generation < 0 and self._lost_at is None and self._all_ready():
             self._form(living)
         elif not self._training and living and self._generation >= 0 and self._all_built(living):
@@ -237,6 +239,17 @@ class Supervisor:
             self._lost_at, self._growing = time.monotonic(), True
         if self._seen.ending is None:
             self._seen.ending = self._ending(time.monotonic())
+
+    def _formation_failed(self, living: list[RankView]) -> bool:
+        """Whether a recovery broke off though nobody was lost in it, as when a rank came too late:
+        then it begins again, as after a loss."""
+        forming = self._generation > 0 and not self._training and self._lost_at is None
+        return (
+            forming
+            and self._traits.way is not None
+            and any(view.stopped_at is not None for view in living)
+            and all(self._waits(view) for view in living)
+        )
 
     def _living(self) -> list[RankView]:
         return [v for v in self._seen.members if v.died_at is None and not v.given_up]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 from playwright.sync_api import Page as Tab
 from streamlit.testing.v1 import AppTest
 
@@ -15,6 +15,7 @@ from tests.app.browser import WAIT_MS, chromium
 __all__ = ["browser", "matilda", "page", "shipped_database", "tab"]
 
 Page = Callable[..., AppTest]
+expect.set_options(timeout=WAIT_MS)
 _TIMEOUT_S = 60
 
 
