@@ -368,6 +368,9 @@ class Supervisor:
             return False
         told = self._job.detector is Detector.SUPERVISOR
         limit_s = _FREE_WITHIN_S if told else self._limits.after_loss_s
+        if self._traits.way is Way.SMALLER and self._traits.shrinks:
+            # It may be the only one that has the state: the group's own timeout sets it free.
+            limit_s = self._job.group_timeout_s + _FREE_WITHIN_S
         return time.monotonic() > self._lost_at + limit_s
 
     def _give_up_on(self, views: list[RankView]) -> None:
