@@ -27,7 +27,8 @@ from tests.measure.state.states import FACTS, alone
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 TIER = "peer memory, emergency save"
-STEPS, LEAD_S = 300, 1.0
+STEPS, LEAD_S = 600, 1.0
+"""So many that even an idle machine still trains when an announced fault strikes."""
 """Training goes on for longer than the lead on any machine, and a save takes a small part of it."""
 
 
@@ -85,7 +86,9 @@ def test_two_announced_at_once_share_a_save_or_have_one_each(tmp_path: Path) -> 
 
 
 def test_one_announced_after_the_other(tmp_path: Path) -> None:
-    events = FaultEvent(2, step=25, lead_s=LEAD_S), FaultEvent(3, step=150, lead_s=LEAD_S)
+    """The second is announced half a second after the first has struck, however fast steps are."""
+    first = FaultEvent(2, step=25, lead_s=LEAD_S)
+    events = first, FaultEvent(3, after_s=LEAD_S + 0.5, lead_s=LEAD_S)
     struck = announced(tmp_path, "a4", *events)
     assert struck["outcome"] == "recovered", struck["reasons"]
     assert len(restored_from(struck)) == 2
