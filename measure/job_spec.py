@@ -54,8 +54,8 @@ class JobSpec:
     replicas: int = 0
     """How many peers hold each rank's state."""
     alternates: bool = False
-    """Blocks of steps with and without the mechanism alternate, so that its overhead is seen
-    against a baseline of the same run."""
+    """In a run without faults, blocks of steps with and without the mechanism alternate, so that
+    its overhead is seen against a baseline of the same run."""
 
     def run_key(self) -> str:
         """What the names of this run's shared memory begin with: twelve hexadecimal digits."""

@@ -179,7 +179,7 @@ def _cell(
             spares=len(schedule.events) if way is Way.SPARE else 0,
             way=way,
             replicas=(request.replicas or mechanism.replicas) if mechanism.replicas else 0,
-            alternates=not schedule.events and mechanism.works_while_training,
+            alternates=mechanism.works_while_training,
         ),
         profile,
         workload.batch_per_rank,

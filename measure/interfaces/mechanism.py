@@ -52,6 +52,11 @@ class Surroundings:
     facts: RunFacts
     log: Log
 
+    def nothing_can_be_whole(self) -> bool:
+        """A peer is gone for good, and training goes on without it: no save will have every
+        rank's part any more."""
+        return self.goes_on_alone and self.somebody_lost()
+
 
 class Mechanism:
     """Hooks named after moments, all called from the training thread of every rank. One object a

@@ -127,8 +127,8 @@ class AsynchronousDisk(Mechanism):
 
     def _is_over(self) -> bool:
         """Whether a peer is gone for good, so that no generation can be complete any more."""
-        lost = self._at.somebody_lost() or bool(self._architecture.lost_peers())
-        return self._at.goes_on_alone and lost
+        dropped = self._at.goes_on_alone and bool(self._architecture.lost_peers())
+        return dropped or self._at.nothing_can_be_whole()
 
     def _need_memory(self) -> None:
         """InfeasibleError unless the buffers will fit; at first all ranks of a host make theirs."""

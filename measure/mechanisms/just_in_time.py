@@ -118,7 +118,7 @@ class JustInTime(Mechanism):
         self._architecture = None
 
     def _is_over(self) -> bool:
-        return self._given_up or (self._at.goes_on_alone and self._at.somebody_lost())
+        return self._given_up or self._at.nothing_can_be_whole()
 
     def _heard(self, event: FaultEvent, due_at: float) -> None:
         """Counts this rank among those that know; the last of them names the step."""

@@ -79,7 +79,7 @@ class PeerMemory(Mechanism):
 
     def _is_over(self) -> bool:
         """Whether a peer is gone for good, so that nothing can be whole any more."""
-        return self._given_up or (self._at.goes_on_alone and self._at.somebody_lost())
+        return self._given_up or self._at.nothing_can_be_whole()
 
     def _save(self, done: int) -> int:
         assert self._architecture is not None

@@ -101,7 +101,7 @@ class PeriodicDisk(Mechanism):
 
     def _is_over(self) -> bool:
         """Whether a peer is gone for good, so that no generation can be complete any more."""
-        return self._given_up or (self._at.goes_on_alone and self._at.somebody_lost())
+        return self._given_up or self._at.nothing_can_be_whole()
 
     def _save(self, done: int) -> int:
         """Saves on all ranks, or on none; returns the bytes of this rank's own shard."""

@@ -154,18 +154,18 @@ def save_together(
     whatever a rank's own part raised is in it. Only after this may anything be pruned.
     """
     rank, size = state.rank, state.world_size
-    receipts = agree(store, name, rank, size, _outcome(write), timeout_s)
+    receipts = agree(store, name, rank, size, outcome_of(write), timeout_s)
 
     def commit() -> dict[str, Any]:
         if rank == 0:
             checkpoints.publish(state.step, size, receipts, lineage)
         return {}
 
-    agree_on(store, f"{name}/commit", rank, size, _outcome(commit), timeout_s)
+    agree_on(store, f"{name}/commit", rank, size, outcome_of(commit), timeout_s)
     return receipts
 
 
-def _outcome(action: Callable[[], Any]) -> Any:
+def outcome_of(action: Callable[[], Any]) -> Any:
     """What `action` returns or raises: either is reported, so that no rank is left waiting."""
     try:
         return action()

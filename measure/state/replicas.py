@@ -25,7 +25,7 @@ from measure.rank.context import RankContext
 from measure.rank.event_log import boot_id
 from measure.rank.links import Incoming, Links, Outgoing
 from measure.state import segment_names, segments
-from measure.state.agreement import agree_on
+from measure.state.agreement import agree_on, outcome_of
 from measure.state.contract import RankState
 from measure.state.digest import canonical, of_bytes
 from measure.state.errors import CorruptStateError, NoSpaceError, PeerFailedError, StateError
@@ -139,7 +139,7 @@ class Replicas(Tier):
         waited for longer than `timeout_s` without a sign of life.
         """
         now = self._here()
-        outcome = _outcome(lambda: self._exchange(state))
+        outcome = outcome_of(lambda: self._exchange(state))
         try:
             reports = self._agree(name, outcome, now.at.timeout_s)
         except PeerFailedError as error:
@@ -233,7 +233,7 @@ class Replicas(Tier):
         self._slots = {owner: self._pair(owner) for owner in now.owners}
         for slot in self._all_slots():
             slot.open()
-            _outcome(slot.described)  # damaged ones are overwritten first
+            outcome_of(slot.described)  # damaged ones are overwritten first
 
     def _pair(self, owner: int) -> tuple[Slot, ...]:
         now = self._here()
@@ -503,11 +503,3 @@ def _parsed(
     if (plain["rank"], plain["step"], layout.size_bytes) != (owner, step, size):
         raise StateError(f"what came is not rank {owner}'s state of step {step}")
     return plain, layout, int(found["generation"])
-
-
-def _outcome(action: Any) -> Any:
-    """What `action` returns or raises: either is reported, so that no rank is left waiting."""
-    try:
-        return action()
-    except Exception as error:
-        return error

@@ -84,8 +84,6 @@ class Recovery:
     source: str
     """Which tier the state came from; empty where training began anew."""
     world_size: int
-    lost_steps: int
-    """Steps that had been complete on some rank, and are to be made again."""
 
 
 @dataclass

@@ -214,8 +214,12 @@ class Supervisor:
     def _start_anew(self) -> None:
         """Ends every process of the group, and starts as many new ones."""
         self._give_up_on(self._living())
+        self._fill_up()
+
+    def _fill_up(self) -> None:
+        """Starts processes until all places are taken, or will be."""
         coming = [v for v in self._seen.ranks if not v.member and v.died_at is None]
-        for _ in range(self._job.world_size - len(coming)):
+        for _ in range(self._job.world_size - len(self._living()) - len(coming)):
             self._launch_another()
 
     def _look(self) -> None:
@@ -319,7 +323,6 @@ class Supervisor:
             way=pending.way,
             source=first.source,
             world_size=self._size,
-            lost_steps=max(0, pending.reached - first.restored_step),
         )
 
     def _write_lineage(self, living: list[RankView]) -> None:
@@ -368,7 +371,7 @@ class Supervisor:
             return False
         told = self._job.detector is Detector.SUPERVISOR
         limit_s = _FREE_WITHIN_S if told else self._limits.after_loss_s
-        if self._traits.way is Way.SMALLER and self._traits.shrinks:
+        if self._survivors_go_on():
             # It may be the only one that has the state: the group's own timeout sets it free.
             limit_s = self._job.group_timeout_s + _FREE_WITHIN_S
         return time.monotonic() > self._lost_at + limit_s
@@ -413,7 +416,9 @@ class Supervisor:
         size, growing = self._job.world_size, self._growing
         plan = elect(self._seen.ranks, living, size, self._traits, growing)
         if plan is None:
-            self._start_what_lacks(living)
+            # Nobody waits to replace the lost, but processes may be started for them.
+            if self._traits.grows and not self._survivors_go_on():
+                self._fill_up()
             return
         reached = self._steps_reached()
         if self._is_without_progress():
@@ -426,13 +431,9 @@ class Supervisor:
         self._form(self._living())
         self._pending = Pending(lost, lost_at, idle_at, time.monotonic(), plan.way, reached)
 
-    def _start_what_lacks(self, living: list[RankView]) -> None:
-        """Where nobody waits to replace the lost, but processes may be started for them."""
-        if not self._traits.grows or (self._traits.shrinks and self._traits.way is Way.SMALLER):
-            return
-        coming = [v for v in self._seen.ranks if not v.member and v.died_at is None]
-        for _ in range(self._job.world_size - len(living) - len(coming)):
-            self._launch_another()
+    def _survivors_go_on(self) -> bool:
+        """Whether survivors go on as a smaller group, from what they have."""
+        return self._traits.way is Way.SMALLER and self._traits.shrinks
 
     def _steps_reached(self) -> int:
         """How many steps somebody had complete in the generation that is over."""

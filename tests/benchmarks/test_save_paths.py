@@ -9,7 +9,7 @@ memory is to be set against a bare gloo send and receive of the same bytes in th
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -35,18 +35,14 @@ from measure.workloads.catalogue import build
 from tests.measure.mechanisms.saving import Kept
 from tests.measure.state.states import FACTS, Alone
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.benchmark,
+    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.timeout(900),
+]
 
 _TENSORS, _NUMBERS = 100, 512_000
 _ROUNDS = 15
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 class Large(Alone):

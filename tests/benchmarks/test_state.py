@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
@@ -16,18 +16,14 @@ from measure.state.digest import digests
 from measure.state.tensor_bytes import view_of
 from tests.measure.state.states import FACTS, alone, state_of, trained
 
-pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.benchmark,
+    pytest.mark.usefixtures("one_thread"),
+    pytest.mark.timeout(600),
+]
 
 _TENSORS, _NUMBERS = 100, 512_000
 _PAIRS = 15
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from measure.campaign import Campaign, Plan
-from measure.faults.schedule import Schedule
+from measure.faults.schedule import FaultEvent, Schedule
+from measure.interfaces.capabilities import Way
 from measure.job_spec import Detector
 from measure.plan import Request, plan_of
 from measure.rank.way_out import open_sockets
+from measure.state import segment_names
 
 MARK = "FAILBENCH_TEST_MARK"
 
@@ -69,6 +71,18 @@ def record(folder: Path, asked: Request, schedule: Schedule | None = None) -> di
     (finished,) = run(planned(folder, asked, schedule))
     found: dict[str, Any] = finished["found"]
     return found
+
+
+def under_faults(folder: Path, asked: Request, *events: FaultEvent) -> dict[str, Any]:
+    """`run-finished` of a request for one cell under these faults, with a spare for each where
+    spares take the free places; nothing of it is left in shared memory."""
+    plan = planned(folder, asked)
+    (cell,) = plan.cells
+    spares = len(events) if cell.job.way is Way.SPARE else 0
+    job = replace(cell.job, schedule=Schedule("test", events), spares=spares)
+    (finished,) = run(replace(plan, cells=[replace(cell, job=job)]))
+    assert not list(segment_names.FOLDER.glob(f"failbench-{job.run_key()}-*"))
+    return finished
 
 
 def processes_with(mark: str) -> list[int]:

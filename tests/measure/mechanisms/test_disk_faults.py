@@ -4,7 +4,6 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from measure.faults.schedule import FaultEvent, Schedule
+from measure.faults.schedule import FaultEvent
 from measure.rank.event_log import read_log
 from measure.state.checkpoints import Checkpoints
 from measure.state.contract import RankState
 from measure.state.manifest import Receipt, Serves
-from tests.measure.harness import nothing_left, planned, request, run
+from tests.measure.harness import nothing_left, request, under_faults
 from tests.measure.mechanisms import saving
 from tests.measure.ranks import Request, run_ranks
 from tests.measure.state.os_calls import set_on_os
@@ -35,11 +34,8 @@ def _clean() -> Iterator[None]:
 
 def ran(folder: Path, architecture: str, *events: FaultEvent, **changes: Any) -> dict[str, Any]:
     """`run-finished` of one run of four ranks and a spare for each fault."""
-    plan = planned(folder, request(architecture, world_size=WORLD, group_timeout_s=8.0, **changes))
-    (cell,) = plan.cells
-    job = replace(cell.job, schedule=Schedule("test", events), spares=len(events))
-    (finished,) = run(replace(plan, cells=[replace(cell, job=job)]))
-    return finished
+    asked = request(architecture, world_size=WORLD, group_timeout_s=8.0, **changes)
+    return under_faults(folder, asked, *events)
 
 
 def events_of(finished: dict[str, Any], slot: int, *names: str) -> list[tuple[str, int]]:

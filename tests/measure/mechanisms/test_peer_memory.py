@@ -1,17 +1,15 @@
 """FT2, FT5 and FT6 in real runs: what a peer's memory has brings training back."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from measure.faults.schedule import FaultEvent, Schedule
+from measure.faults.schedule import FaultEvent
 from measure.interfaces.capabilities import Way
 from measure.rank.event_log import read_log
-from measure.state import segment_names
-from tests.measure.harness import nothing_left, planned, request, run
+from tests.measure.harness import nothing_left, request, under_faults
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -27,13 +25,7 @@ def _clean() -> Iterator[None]:
 def ran(folder: Path, architecture: str, *events: FaultEvent, **changes: Any) -> dict[str, Any]:
     """`run-finished` of one run, with a spare for each fault; FT2 saves after steps 10, 20, 30."""
     usual = {"mechanism": "ft2", "steps": STEPS, "world_size": WORLD, "group_timeout_s": 8.0}
-    plan = planned(folder, request(architecture, **{**usual, **changes}))
-    (cell,) = plan.cells
-    spares = len(events) if cell.job.way is Way.SPARE else 0
-    job = replace(cell.job, schedule=Schedule("test", events), spares=spares)
-    (finished,) = run(replace(plan, cells=[replace(cell, job=job)]))
-    assert not list(segment_names.FOLDER.glob(f"failbench-{job.run_key()}-*"))
-    return finished
+    return under_faults(folder, request(architecture, **{**usual, **changes}), *events)
 
 
 def events_of(finished: dict[str, Any], name: str) -> list[dict[str, Any]]:

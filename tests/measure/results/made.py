@@ -124,7 +124,6 @@ class Made:
             "way": "spare",
             "source": "storage",
             "world_size": self.job.world_size,
-            "lost_steps": 0,
         }
         self.seen.recoveries.append(Recovery(**{**usual, **changes}))
 

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from measure.faults.schedule import FaultEvent, FaultKind, Schedule, StartPhase
-from measure.interfaces.capabilities import Way
 from measure.mechanisms.periodic_disk import FOLDER
 from measure.rank.event_log import read_log
-from tests.measure.harness import nothing_left, planned, request, run
+from tests.measure.harness import nothing_left, planned, request, run, under_faults
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
@@ -32,12 +31,7 @@ def _clean() -> Iterator[None]:
 def ran(folder: Path, architecture: str, *events: FaultEvent, **changes: Any) -> dict[str, Any]:
     """`run-finished` of one run under FT1 that saves after steps 10, 20 and 30."""
     usual = {"mechanism": "ft1", "steps": STEPS, "world_size": WORLD, "group_timeout_s": 8.0}
-    plan = planned(folder, request(architecture, **{**usual, **changes}))
-    (cell,) = plan.cells
-    spares = len(events) if cell.job.way is Way.SPARE else 0
-    job = replace(cell.job, schedule=Schedule("test", events), spares=spares)
-    (finished,) = run(replace(plan, cells=[replace(cell, job=job)]))
-    return finished
+    return under_faults(folder, request(architecture, **{**usual, **changes}), *events)
 
 
 def losses(finished: dict[str, Any]) -> dict[int, dict[int, float]]:
