@@ -178,3 +178,14 @@ def test_failure_after_failure_at_one_step_ends_the_run_with_a_report(tmp_path: 
     assert struck["outcome"] in ("recovered", "halted"), struck["reasons"]
     if struck["outcome"] == "halted":
         assert "stopped: failure after failure without a new step" in struck["found"]["notes"]
+
+
+def test_a_run_that_gets_no_further_is_ended_with_a_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a supervisor that is patient with no failure at all."""
+    monkeypatch.setattr("measure.supervisor.run._MOST_WITHOUT_PROGRESS", 0)
+    struck = ran(tmp_path, "a4", FaultEvent(VICTIM, step=25))
+    assert (struck["outcome"], struck["validity"]) == ("halted", "valid")
+    assert struck["found"]["notes"] == ["stopped: failure after failure without a new step"]
+    assert struck["found"]["recoveries"] == []
