@@ -4,7 +4,9 @@ SQLite: a copy of the file is made first, and the whole migration is one transac
 processes wait for. PostgreSQL: one transaction under an advisory lock.
 """
 
+import errno
 import os
+import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -76,16 +78,34 @@ def _create_empty(path: Path) -> None:
     refuse_network_filesystem(path)
     # WAL needs memory that the readers share, so never on a network file system.
     mode = "DELETE" if filesystem_of(path) else "WAL"
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         if path.exists():
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        with closing(sqlite3.connect(path)) as connection:
+        with closing(sqlite3.connect(partial)) as connection:
             connection.execute(f"PRAGMA journal_mode={mode}")
+        _publish(partial, path)
     except OSError as error:
         raise UnreachableError(f"{path} cannot be made: {error.strerror}") from error
     except sqlite3.Error as error:
         raise explain(error, str(path)) or error from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _publish(partial: Path, path: Path) -> None:
+    """Gives a file its name unless there is one of that name: of several processes that make one
+    database at once, the first does. (SQLite does not wait for its turn to set the mode.)"""
+    try:
+        path.hardlink_to(partial)
+    except FileExistsError:
+        return
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK):
+            raise
+        if not path.exists():  # a file system without hard links
+            partial.replace(path)
 
 
 def _migrate(url: str, to: str, run: Callable[[Config, str], None]) -> Migrated:

@@ -1,16 +1,22 @@
 """FT4: just-in-time checkpoint (paper, II-B). Nothing while nothing is announced; when a fault is,
-one emergency save of all ranks to peers' memory, before it strikes.
+an emergency save of all ranks to peers' memory, before it strikes.
 
 Ranks hear of a warning between different steps, and a save needs one step of all. Each rank
 counts itself in the store when it has heard; the last one names the step: a later one of its own,
 which nobody can have completed without it. Whoever is past that step all the same (an
 architecture whose ranks do not wait for each other) says so before anything is sent, and all
 take a later one.
+
+The state is safe as soon as it can be, and training goes on. Where the lead leaves time, all save
+once more as late as is safe, so that few steps are lost: they look again whenever half of the
+steps that still fit are made, since steps may become slower.
 """
 
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from measure.faults.schedule import FaultEvent
 from measure.interfaces.architecture import Architecture
@@ -27,6 +33,9 @@ from measure.state.replicas import Replicas
 _LABEL = "ft4"
 _PEERS = 1
 _MOST_ATTEMPTS = 5
+_SAVES_IN_RESERVE = 2.0
+"""What is kept free before the fault, in times of the slowest save so far."""
+_STEPS_REMEMBERED = 8
 
 
 @dataclass
@@ -39,7 +48,12 @@ class _Warning:
     target: int | None = None
     """How many steps are to be complete when all save."""
     is_mine_to_name: bool = False
-    attempt: int = 0
+    meetings: int = 0
+    """How often all ranks have said where they are."""
+    misses: int = 0
+    """How often they were at different steps, one after the other."""
+    saved: int | None = None
+    """How many steps were complete when all last saved for it."""
 
     @property
     def key(self) -> str:
@@ -73,6 +87,8 @@ class JustInTime(Mechanism):
         self._given_up = False
         self._done: int | None = None
         self._last: tuple[int, float, int] | None = None
+        self._step_s: deque[float] = deque(maxlen=_STEPS_REMEMBERED)
+        self._left_off: float | None = None
         context, began = architecture.context, time.monotonic()
         self._replicas.attach(
             surroundings,
@@ -94,14 +110,10 @@ class JustInTime(Mechanism):
     def after_step(self, step: int) -> None:
         """Saves if all ranks are to save after this step."""
         self._done = step + 1
-        if not self._warnings or self._is_over():
-            return
-        try:
-            self._serve(self._done)
-        except (StateError, RuntimeError):
-            if not self._at.goes_on_alone:
-                raise
-            self._given_up = True
+        if self._left_off is not None:
+            self._step_s.append(time.monotonic() - self._left_off)
+        self._save_if_due()
+        self._left_off = time.monotonic()
 
     def on_warning(self, event: FaultEvent, due_at: float) -> None:
         """Notes it. Other ranks may be a step or two away."""
@@ -116,6 +128,17 @@ class JustInTime(Mechanism):
         """Lets go of the links; what was saved stays until a newer save is committed."""
         self._replicas.detach()
         self._architecture = None
+
+    def _save_if_due(self) -> None:
+        if not self._warnings or self._is_over():
+            return
+        assert self._done is not None
+        try:
+            self._serve(self._done)
+        except (StateError, RuntimeError):
+            if not self._at.goes_on_alone:
+                raise
+            self._given_up = True
 
     def _is_over(self) -> bool:
         return self._given_up or self._at.nothing_can_be_whole()
@@ -134,9 +157,24 @@ class JustInTime(Mechanism):
             self._ask_for_target(warning)
         due = [w for w in self._warnings.values() if w.target is not None and w.target <= done]
         for warning in sorted(due, key=lambda w: (w.target, w.event.rank)):
-            if self._all_are_here(warning, done):
-                self._save_for(warning, done)
+            reports = self._meet(warning, done)
+            if reports and not self._goes_on(warning, done, reports):
                 del self._warnings[warning.event.rank]
+
+    def _goes_on(self, warning: _Warning, done: int, reports: Sequence[Mapping[str, Any]]) -> bool:
+        """All ranks have made `done` steps: saves if it is time to, and says whether there is
+        more to do for this warning. The same on every rank."""
+        if warning.saved is None:
+            self._save_for(warning, done)
+            warning.target = done + 1
+            return not self._at.goes_on_alone  # their survivors never go back to a save
+        fit = steps_that_fit(reports)
+        if fit > 1:
+            warning.target = done + fit // 2
+            return True
+        if fit == 1 and is_worthwhile(done - warning.saved, reports):
+            self._save_for(warning, done)
+        return False
 
     def _name_target(self, warning: _Warning) -> None:
         if warning.is_mine_to_name and self._done is not None:
@@ -157,27 +195,34 @@ class JustInTime(Mechanism):
         assert self._architecture is not None
         return 1 + (self._architecture.context.world_size // 2 if self._at.goes_on_alone else 0)
 
-    def _all_are_here(self, warning: _Warning, done: int) -> bool:
-        """Whether all ranks are at the step that was named; if one is past it, a later one is."""
+    def _meet(self, warning: _Warning, done: int) -> list[dict[str, Any]]:
+        """What every rank reports, if all are at the step that was named; if one is past it, a
+        later one is named, and nothing returned."""
         assert self._architecture is not None
         context = self._architecture.context
-        name = f"{warning.key}/{warning.attempt}"
         reports = agree_on(
             self._at.store,
-            name,
+            f"{warning.key}/{warning.meetings}",
             context.rank,
             context.world_size,
-            {"done": done},
+            {
+                "done": done,
+                "left_s": warning.due_at - time.monotonic(),
+                "step_s": max(self._step_s, default=0.0),
+                "save_s": self._last[1] if self._last else 0.0,
+            },
             self._at.timeout_s,
         )
+        warning.meetings += 1
         furthest = max(report["done"] for report in reports)
         if all(report["done"] == furthest for report in reports):
-            return True
-        warning.attempt += 1
-        if warning.attempt == _MOST_ATTEMPTS:
-            raise StateError(f"after {warning.attempt} attempts no step is common to all ranks")
+            warning.misses = 0
+            return reports
+        warning.misses += 1
+        if warning.misses == _MOST_ATTEMPTS:
+            raise StateError(f"after {warning.misses} attempts no step is common to all ranks")
         warning.target = furthest + self._margin()
-        return False
+        return []
 
     def _save_for(self, warning: _Warning, done: int) -> None:
         """The emergency save; one serves all that are announced for the same step."""
@@ -194,7 +239,9 @@ class JustInTime(Mechanism):
             bytes=size_bytes,
             within=not warning.is_past(ended),
             lead_s=warning.event.lead_s,
+            again=warning.saved is not None,
         )
+        warning.saved = done
 
     def _save(self, victim: int, done: int) -> tuple[int, float, int]:
         """Saves on all ranks or on none; (step, seconds, bytes sent)."""
@@ -210,3 +257,22 @@ class JustInTime(Mechanism):
         save_s = time.monotonic() - began
         at.log.write("saved", step=done, s=save_s, bytes=size_bytes, path=PATH)
         return done, save_s, size_bytes
+
+
+def steps_that_fit(reports: Sequence[Mapping[str, Any]]) -> int:
+    """How many steps can be made before the last moment for a save, the one to save after
+    included: 0 if it is past, 1 if it is now. From what every rank reports: seconds until the
+    fault, of its slowest step lately, of its last save."""
+    left_s = min(report["left_s"] for report in reports)
+    left_s -= _SAVES_IN_RESERVE * max(report["save_s"] for report in reports)
+    step_s = max(report["step_s"] for report in reports)
+    if left_s < 0.0:
+        return 0
+    return 1 + int(left_s / step_s) if step_s > 0.0 else 1
+
+
+def is_worthwhile(steps: int, reports: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether making `steps` steps again would take longer than one more save."""
+    step_s: float = max(report["step_s"] for report in reports)
+    save_s: float = max(report["save_s"] for report in reports)
+    return steps * step_s > save_s

@@ -2,7 +2,7 @@
 
 The rank says: ready, built, infeasible, dropped, stopped, finished. The supervisor says: form (as
 which rank, in which generation), train, end, which are orders and wait for their turn; arm, lost
-and regroup, which are heard at once.
+and regroup (at once, or at a step), which are heard at once.
 """
 
 import json
@@ -52,6 +52,9 @@ class Inbox:
         self._put_back: dict[str, Any] | None = None
         self._lost: deque[int] = deque()
         self._generation, self._lost_in = 0, -1
+        self._pause = (-1, 0)
+        self.is_waiting = False
+        """The training thread waits for an order."""
         threading.Thread(target=self._listen, name="control", daemon=True).start()
 
     def next_order(self) -> dict[str, Any]:
@@ -59,7 +62,11 @@ class Inbox:
         if self._put_back is not None:
             order, self._put_back = self._put_back, None
             return order
-        return self._orders.get()
+        self.is_waiting = True
+        try:
+            return self._orders.get()
+        finally:
+            self.is_waiting = False
 
     def put_back(self, order: dict[str, Any]) -> None:
         """The order is for somebody else's turn: `next_order` gives it again."""
@@ -69,6 +76,12 @@ class Inbox:
     def told_of_loss(self) -> bool:
         """Whether a peer of the present generation was reported lost."""
         return self._lost_in >= self._generation
+
+    @property
+    def pause_at(self) -> int | None:
+        """The step before which all are to stop, so that the group can be formed anew."""
+        generation, step = self._pause
+        return step if generation == self._generation else None
 
     def new_generation(self, generation: int) -> None:
         """Forgets the losses of earlier generations; one of this may have been heard already."""
@@ -97,7 +110,9 @@ class Inbox:
             self._lost_in = message["generation"]
             self._lost.append(message["rank"])
             self._on_lost(message["rank"])
-        elif message["said"] == "regroup":  # nobody is lost: the group is to be formed anew
+        elif message["said"] == "regroup" and message["step"] is not None:
+            self._pause = message["generation"], message["step"]
+        elif message["said"] == "regroup":  # nobody is lost, and still the group is to be left
             self._lost_in = message["generation"]
             self._on_lost(None)
         else:

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -30,7 +31,8 @@ from measure.rank.control import Inbox, say
 from measure.rank.event_log import EventLog
 from measure.rank.groups import ProcessGroups, StorePlace, stay_on_loopback
 from measure.rank.heartbeat import Heartbeat
-from measure.rank.training_loop import TrainingLoop
+from measure.rank.stillness import Stillness
+from measure.rank.training_loop import PausedError, TrainingLoop
 from measure.state import segment_names
 from measure.state.contract import RunFacts
 from measure.workloads import catalogue as workloads
@@ -165,6 +167,7 @@ class _Rank:
             self.inbox.lost,
             self._dropped,
             self.job.alternation(),
+            lambda: self.inbox.pause_at,
         )
         self.attached = True
         self.mechanism.attach(architecture, surroundings)
@@ -250,7 +253,7 @@ class _Rank:
     def _told_of_loss(self, rank: int | None) -> None:
         self.log.write("told", rank=rank)
         if self.groups is not None and not self.continues and self.freeing is None:
-            self.freeing = _Freeing(self.groups)
+            self.freeing = _Freeing(self.groups, self._stuck)
 
     def _detach(self) -> None:
         if self.attached:
@@ -270,7 +273,7 @@ class _Rank:
     def _stopped(self, error: Exception) -> None:
         """Reports a lost peer. The groups stay open until the next order: closing them would tell
         the neighbours, who have to notice by themselves."""
-        how = _how_noticed(error)
+        how = "regroup" if isinstance(error, PausedError) else _how_noticed(error)
         if self.inbox.told_of_loss and how != "group timeout":
             how = "supervisor"
         said = f"{type(error).__name__}: {_first_line(str(error))}"
@@ -280,15 +283,26 @@ class _Rank:
         self.log.write(
             "stopped", how=how, error=said, peak_memory_bytes=_peak_memory_bytes(self.job.device)
         )
-        say(self.pipe, "stopped", how=how, error=said)
+        say(self.pipe, "stopped", how=how, error=said, stuck=False)
+
+    def _stuck(self) -> None:
+        """Nothing will set the training thread free but the group's own timeout: somebody else has
+        to take this rank's place."""
+        if self.inbox.is_waiting:
+            return
+        said = "a group that has lost a peer does not set it free"
+        peak_bytes = _peak_memory_bytes(self.job.device)
+        self.log.write("stopped", how="supervisor", error=said, peak_memory_bytes=peak_bytes)
+        say(self.pipe, "stopped", how="supervisor", error=said, stuck=True)
 
 
 class _Freeing:
     """Sets the training thread free, over and over until `end`: while groups are being formed,
-    new connections appear."""
+    new connections appear. `on_stuck` hears once if that is of no use: of a send that begins as
+    its connection breaks gloo loses track, and never ends it."""
 
-    def __init__(self, groups: ProcessGroups) -> None:
-        self._groups, self._over = groups, threading.Event()
+    def __init__(self, groups: ProcessGroups, on_stuck: Callable[[], None]) -> None:
+        self._groups, self._on_stuck, self._over = groups, on_stuck, threading.Event()
         groups.leave()
         self._thread = threading.Thread(target=self._repeat, name="freeing", daemon=True)
         self._thread.start()
@@ -299,8 +313,12 @@ class _Freeing:
         self._thread.join()
 
     def _repeat(self) -> None:
+        stillness, is_known = Stillness(), False
         while not self._over.wait(_FREED_AGAIN_S):
             self._groups.leave()
+            if not is_known and stillness.lasts():
+                is_known = True
+                self._on_stuck()
 
 
 def _one_writer(entry: ArchitectureEntry) -> bool:

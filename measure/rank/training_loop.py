@@ -12,11 +12,16 @@ from measure.rank.heartbeat import Heartbeat
 from measure.rank.state_size import state_bytes
 
 
+class PausedError(Exception):
+    """All ranks stop here: the group is to be formed anew."""
+
+
 @dataclass
 class TrainingLoop:
     """One rank's loop. `lost` gives the peers that the supervisor reported; `on_dropped` hears
     of the peers that the architecture dropped by itself: (rank, how it noticed). `rests` says in
-    which steps the mechanism is not called, where a baseline is measured beside it."""
+    which steps the mechanism is not called, where a baseline is measured beside it; `pause_at`
+    before which step all stop, if they are to."""
 
     architecture: Architecture
     mechanism: Mechanism
@@ -26,13 +31,18 @@ class TrainingLoop:
     lost: Callable[[], list[int]]
     on_dropped: Callable[[int, str], None]
     rests: Callable[[int], bool] | None = None
+    pause_at: Callable[[], int | None] = lambda: None
     _first: int = 0
     _dropped: set[int] = field(default_factory=set)
 
     def run(self, first: int, steps: int) -> None:
-        """Trains steps `first` to `steps` - 1; whatever a step raises comes through."""
+        """Trains steps `first` to `steps` - 1; whatever a step raises comes through. PausedError
+        where all are to stop."""
         self._first = first
         for step in range(first, steps):
+            pause = self.pause_at()
+            if pause is not None and step >= pause:
+                raise PausedError(f"before step {step}")
             self.one_step(step)
             if step == first:  # optimizers make their tensors in their first step
                 self.log.write("state", bytes=state_bytes(self.architecture.state()))

@@ -43,12 +43,13 @@ def _announced(logs: Sequence[RankLog]) -> dict[int, float]:
 
 def _answers(log: RankLog) -> Iterator[_Answer]:
     """Each save answers one warning: that of the rank it names, or the oldest that is open. (One
-    save for several faults is written down once for each.)"""
+    save for several faults is written down once for each.) One that was made again, to be later,
+    answers nothing new: the state had been safe."""
     open_warnings: list[Event] = []
     for event in log.events:
         if event["event"] == "warning":
             open_warnings.append(event)
-        elif event["event"] == "emergency":
+        elif event["event"] == "emergency" and not event.get("again"):
             rank = event.get("rank")
             mine = [w for w in open_warnings if rank is None or w["rank"] == rank]
             if mine:

@@ -44,6 +44,8 @@ class RankView:
     """Why the cell cannot work here, as far as this rank can tell."""
     died_at: float | None = None
     stopped_at: float | None = None
+    stuck: bool = False
+    """It stopped, but its training thread does not come free: it can follow no order."""
     how: str = ""
     error: str = ""
     finished_at: float | None = None

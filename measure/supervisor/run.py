@@ -7,6 +7,7 @@ deadline of its own. Whatever happens, no process, port, file descriptor or shar
 run is left.
 """
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,6 +42,9 @@ _FREE_WITHIN_S = 1.0
 not woken when their sockets are shut."""
 _MOST_WITHOUT_PROGRESS = 5
 """So many recoveries from losses, one after the other, between which no new step was made."""
+_LEAST_STEPS_AHEAD = 3
+_PAUSE_AHEAD_S = 0.2
+"""How far ahead all are told to stop together: in steps, and longer than it takes to tell them."""
 _LEAST_STEPS_TO_GO = 5
 """A group is not interrupted to grow when fewer steps are left."""
 
@@ -80,7 +84,7 @@ class Supervisor:
         self._generation = -1
         self._training = False
         self._lost_at: float | None = None
-        self._growing = False
+        self._growing = self._forced = False
         self._pending: Pending | None = None
         self._struck: set[int] = set()
         self._armed: dict[int, float] = {}
@@ -160,6 +164,9 @@ class Supervisor:
             view.finished_at = now
         elif said == "stopped":
             view.stopped_at, view.how, view.error = now, message["how"], message["error"]
+            view.stuck = message["stuck"]
+            if self._growing and self._lost_at is None:
+                self._lost_at = now  # until now all trained
 
     def _cannot(self, view: RankView, why: str) -> None:
         """At first the cell cannot work here; once it has trained, something got in its way."""
@@ -236,11 +243,14 @@ class Supervisor:
             self._train(living)
         elif self._can_recover(living):
             self._recover(living)
-        elif self._is_stuck():
-            self._replace([v for v in living if v.active and not self._waits(v)])
+        elif stuck := self._stuck(living):
+            self._replace(stuck)
+        elif self._does_not_pause(living):
+            self._tell_all("regroup", generation=self._generation, step=None)
+            self._forced = True
         elif self._can_grow(living):
-            self._tell_all("regroup", generation=self._generation)
-            self._lost_at, self._growing = time.monotonic(), True
+            self._tell_all("regroup", generation=self._generation, step=self._pause_at())
+            self._growing, self._forced = True, False
         if self._seen.ending is None:
             self._seen.ending = self._ending(time.monotonic())
 
@@ -279,6 +289,7 @@ class Supervisor:
         pending = [ordinal for ordinal in range(len(events)) if ordinal not in self._struck]
         for rank, view in enumerate(sorted(members, key=lambda v: v.plays or 0)):
             view.built, view.stopped_at, view.silent_since = False, None, None
+            view.stuck = False
             view.group_rank = rank
             pipe = next((p for p, v in self._open.items() if v is view), None)
             if pipe is not None:
@@ -363,18 +374,30 @@ class Supervisor:
 
     def _waits(self, view: RankView) -> bool:
         """Whether a rank waits for orders: it noticed a loss, or is ready to train."""
-        return view.stopped_at is not None or (view.built and not self._training)
+        stopped = view.stopped_at is not None and not view.stuck
+        return stopped or (view.built and not self._training)
 
-    def _is_stuck(self) -> bool:
-        """Whether survivors have had their time to come free of a group or its formation."""
+    def _stuck(self, living: list[RankView]) -> list[RankView]:
+        """Survivors that do not come free of a group or its formation: they said so, or have had
+        their time. Where they go on with what they have, one of them may be the only one that has
+        the state, or is missed for good: the group's own timeout sets it free. But a group that
+        grows again, from others that came free, does not wait for that."""
         if self._lost_at is None or self._seen.training_at is None or not self._is_recovering():
-            return False
-        told = self._job.detector is Detector.SUPERVISOR
-        limit_s = _FREE_WITHIN_S if told else self._limits.after_loss_s
+            return []
+        late = time.monotonic() > self._lost_at + self._free_within_s()
+        others = self._traits.grows and any(self._waits(view) for view in living)
+        told = others or not self._survivors_go_on()
+        return [
+            view
+            for view in living
+            if (late and view.active and not self._waits(view)) or (told and view.stuck)
+        ]
+
+    def _free_within_s(self) -> float:
         if self._survivors_go_on():
-            # It may be the only one that has the state: the group's own timeout sets it free.
-            limit_s = self._job.group_timeout_s + _FREE_WITHIN_S
-        return time.monotonic() > self._lost_at + limit_s
+            return self._job.group_timeout_s + _FREE_WITHIN_S
+        told = self._job.detector is Detector.SUPERVISOR
+        return _FREE_WITHIN_S if told else self._limits.after_loss_s
 
     def _give_up_on(self, views: list[RankView]) -> None:
         """Ends these processes: others are to take their places."""
@@ -397,17 +420,33 @@ class Supervisor:
 
     def _can_grow(self, living: list[RankView]) -> bool:
         """Whether the group is smaller than it was, and all who are to come back are up."""
-        if not (self._traits.grows and self._training and self._lost_at is None):
+        waits = self._training and self._lost_at is None and not self._growing
+        if not (self._traits.grows and waits):
             return False
         if len(living) == self._job.world_size or not all(view.active for view in living):
             return False
         beats = [self._beats.read()[view.rank] for view in living]
         if not self._may_recover_again() or any(b.step_at < self._train_at for b in beats):
             return False  # none of a generation's steps is made yet
-        reached = max(beat.steps for beat in beats)
         ready = [v for v in self._seen.ranks if not v.member and v.ready and v.died_at is None]
         missing = self._job.world_size - len(living)
-        return len(ready) >= missing and reached + _LEAST_STEPS_TO_GO < self._job.steps
+        return len(ready) >= missing and self._pause_at() + _LEAST_STEPS_TO_GO < self._job.steps
+
+    def _pause_at(self) -> int:
+        """A step that nobody will have begun before all have heard of it."""
+        beats = [self._beats.read()[slot] for slot in self._slots_of]
+        last = max(beats, key=lambda beat: beat.steps)
+        made = max(1, last.steps - self._first_step)
+        step_s = max(1e-4, (last.step_at - self._train_at) / made)
+        return last.steps + max(_LEAST_STEPS_AHEAD, math.ceil(_PAUSE_AHEAD_S / step_s))
+
+    def _does_not_pause(self, living: list[RankView]) -> bool:
+        """Whether some have stopped for the group to grow, and others have not, who may be waiting
+        for them: a rank had begun that step already."""
+        if not self._growing or self._forced or self._lost_at is None:
+            return False
+        late = time.monotonic() > self._lost_at + _FREE_WITHIN_S
+        return late and not all(self._waits(view) for view in living)
 
     def _recover(self, living: list[RankView]) -> None:
         """Chooses who goes on and who replaces, and orders the next generation."""
@@ -511,4 +550,4 @@ class Supervisor:
     def _can_exit(view: RankView) -> bool:
         """It waits for orders, or is gone; the others may be blocked in a collective."""
         idle_spare = not view.member and view.ready
-        return not view.active or idle_spare or bool(view.infeasible)
+        return (not view.active and not view.stuck) or idle_spare or bool(view.infeasible)

@@ -2,8 +2,8 @@
 
 One state for all: 204.8 MB in 100 tensors, as the paper's ResNet-50 with its momentum. A path is
 measured by `in_turn`, which runs our action and its floors one after the other, over and over, in
-one process, and by `said`, which prints the figures. Storage is FT1 and FT3; a path to a peer's
-memory is to be set against a bare gloo send and receive of the same bytes in the same way.
+one process, and by `said`, which prints the figures. Storage is here: FT1 and FT3; peers' memory is
+in test_peer_paths.py.
 """
 
 import os
@@ -41,7 +41,7 @@ pytestmark = [
     pytest.mark.timeout(900),
 ]
 
-_TENSORS, _NUMBERS = 100, 512_000
+TENSORS, NUMBERS = 100, 512_000
 _ROUNDS = 15
 
 
@@ -51,7 +51,7 @@ class Large(Alone):
     def build(self) -> None:
         """See Architecture."""
         super().build()
-        self.model = nn.ParameterList(torch.randn(_NUMBERS) for _ in range(_TENSORS // 2))
+        self.model = nn.ParameterList(torch.randn(NUMBERS) for _ in range(TENSORS // 2))
         optimizer = SGD(self.model.parameters(), lr=0.1, momentum=0.9)
         for parameter in self.model.parameters():
             parameter.grad = torch.zeros_like(parameter)
@@ -70,11 +70,12 @@ def large() -> Large:
 
 @dataclass(frozen=True)
 class Action:
-    """Something to be timed; `after`, which puts things back, is not."""
+    """Something to be timed; `before`, and `after`, which puts things back, are not."""
 
     name: str
     run: Callable[[], object]
     after: Callable[[], object] = lambda: None
+    before: Callable[[], object] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,7 @@ def in_turn(*actions: Action, rounds: int = _ROUNDS) -> list[Timed]:
     for number in range(rounds + 1):
         turn = number % len(actions)
         for action in (*actions[turn:], *actions[:turn]):
+            action.before()
             begin = time.perf_counter()
             action.run()
             took_s = time.perf_counter() - begin

@@ -1,6 +1,9 @@
 """The history of the schema: up and down, and equal to the models."""
 
 import multiprocessing
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,7 @@ from db.errors import (
     NotFoundError,
     SchemaMismatchError,
 )
-from db.migrate import check, described, downgrade, upgrade
+from db.migrate import _create_empty, check, described, downgrade, upgrade
 from db.models import Base
 from db.resources import resource_dir
 from db.schema import HEAD, REVISIONS, check_schema, read_revision, table_names
@@ -173,6 +176,17 @@ def test_two_upgrades_at_once_make_one_schema(empty_url: str) -> None:
         process.join(60)
     assert [process.exitcode for process in both] == [0, 0]
     assert check(empty_url).problems == ()
+
+
+def test_many_that_make_one_sqlite_file_at_once_all_find_it(tmp_path: Path) -> None:
+    """SQLite refuses without waiting where two set the mode of a new file."""
+    paths = [tmp_path / f"{number}.db" for number in range(40) for _ in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(_create_empty, paths))
+    for path in set(paths):
+        with closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert not list(tmp_path.glob("*.tmp"))
 
 
 def test_an_older_schema_names_the_command(
