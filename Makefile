@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak exposure matrix overheads resume screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak exposure matrix overheads leads resume screenshots data clean
 
 help:
 	@echo "make demo       set up, create a database with the paper's cluster, recommend"
@@ -19,6 +19,7 @@ help:
 	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
 	@echo "make resume     that a resumed training equals an uninterrupted one, everywhere"
 	@echo "make overheads  what each mechanism costs while nothing fails, against a baseline"
+	@echo "make leads      how long ahead a fault has to be announced for an emergency save"
 	@echo "make screenshots  every page in light and dark, wide and narrow; the README's pictures"
 	@echo "make data       regenerate the generated files of data/"
 	@echo "make clean      remove what the other targets made"
@@ -106,6 +107,18 @@ matrix: measuring
 	@mkdir -p $(DEMO)
 	$(MATRIX) --trace all
 	$(BIN)/advisor coverage --db $(DEMO)/matrix.db --cluster $(CLUSTER)
+
+# How long ahead a fault has to be announced: FT4 under one announced fault, by lead.
+LEADS ?= 50ms 100ms 150ms 200ms 300ms 400ms 600ms 1s
+
+leads: measuring
+	@mkdir -p $(DEMO)
+	for lead in $(LEADS); do \
+	  $(BIN)/advisor measure --profile $(PROFILE) --device cpu --db $(DEMO)/leads.db \
+	    --folder $(DEMO)/leads-runs --cluster $(CLUSTER) --architecture seven --mechanism ft4 \
+	    --trace f1 --steps 120 --lead $$lead --seeds 3 || exit; \
+	done
+	$(BIN)/advisor leads --db $(DEMO)/leads.db --cluster $(CLUSTER)
 
 overheads: measuring
 	@mkdir -p $(DEMO)

@@ -90,16 +90,21 @@ class Coverage:
 
 def coverage(connection: Connection, cluster: str | None = None) -> Coverage:
     """Of one cluster, or of all that the database knows. Raises NotFoundError."""
-    if cluster is not None:
-        names = cluster_names(connection)
-        if cluster not in names:
-            there = ", ".join(names) or "none"
-            raise NotFoundError(f"no cluster {cluster!r} in the database; there is {there}")
+    require_cluster(connection, cluster)
     return covered(
         coverage_queries.run_counts(connection, cluster),
         coverage_queries.published_tuples(connection, cluster),
         coverage_queries.compatibility(connection),
     )
+
+
+def require_cluster(connection: Connection, cluster: str | None) -> None:
+    """Raises NotFoundError, with the names that there are, unless the database knows it; None is
+    all of them."""
+    names = cluster_names(connection)
+    if cluster is not None and cluster not in names:
+        there = ", ".join(names) or "none"
+        raise NotFoundError(f"no cluster {cluster!r} in the database; there is {there}")
 
 
 def covered(
