@@ -12,7 +12,7 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -34,8 +34,8 @@ class InterruptedRunsError(AdvisorError):
 
 
 def harness_command(arguments: Sequence[str]) -> list[str]:
-    """The command that runs cells and says what it does, event by event."""
-    return [sys.executable, "-m", "measure", "run", *arguments, "--events"]
+    """The command that runs what it is handed, and says what it does, event by event."""
+    return [sys.executable, "-m", "measure", "run", *arguments, "--events", "--on-demand"]
 
 
 def harness_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -48,7 +48,8 @@ class Harness:
     """One child process. Ctrl-C once lets it end its current run; twice ends it at once.
 
     with Harness(harness_command([...])) as child:
-        for event in child.events(): ...
+        for event in child.events():
+            child.hand({...}), or child.hand_no_more()
         child.require_success()
     """
 
@@ -63,7 +64,7 @@ class Harness:
         self._on_interrupt = on_interrupt
         self._child = subprocess.Popen(
             list(command),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             encoding="utf-8",
@@ -82,6 +83,7 @@ class Harness:
         """Whatever went wrong here, no child is left behind."""
         if self._child.poll() is None:
             self._end_now()
+        self.hand_no_more()
         self._child.wait()
         self._listener.join()
         for stream in (self._child.stdout, self._child.stderr):
@@ -97,6 +99,23 @@ class Harness:
                     yield _event(line)
             self._child.wait()
             self._listener.join()
+
+    def hand(self, what: Mapping[str, Any]) -> None:
+        """Hands the child its next cell. Whether it is still there to take it, its events say."""
+        assert self._child.stdin is not None
+        with suppress(OSError, ValueError):  # gone, or told before that there is no more
+            self._child.stdin.write(json.dumps(what) + "\n")
+            self._child.stdin.flush()
+
+    def hand_no_more(self) -> None:
+        """The child ends once it has run what it was handed."""
+        assert self._child.stdin is not None
+        with suppress(OSError):
+            self._child.stdin.close()
+
+    def interrupt(self) -> None:
+        """Lets the child end its current run in order, and no other begin."""
+        self._child.send_signal(signal.SIGINT)
 
     @property
     def exit_code(self) -> int | None:

@@ -95,7 +95,14 @@ def ingest_file(
 
     Raises InvalidDataError, one line with the path.
     """
-    file = read_record(path)
+    return ingest_record(engine, read_record(path), status)
+
+
+def ingest_record(
+    engine: Engine, file: RecordFile, status: CampaignStatus = CampaignStatus.COMPLETE
+) -> Ingested:
+    """As `ingest_file`, of a record that was read already."""
+    path = file.path
     try:
         with writing(engine) as connection:
             is_new = _ingest(connection, file, status)
@@ -126,12 +133,8 @@ def _ingest(connection: Connection, file: RecordFile, status: CampaignStatus) ->
     record = file.record
     _add_composed(connection, record.cell.mechanism)
     _require_catalogued(connection, record)
-    # Always in this order: two processes that wait for each other's rows would be a deadlock.
-    _add(connection, "sources", run_rows.source_row(record))
-    _add_cluster(connection, record)
-    _add(connection, "software_stacks", run_rows.stack_row(record))
+    add_surroundings(connection, record, status)
     _add_workload(connection, record)
-    _add_campaign(connection, record, status)
     if not _add(connection, "runs", run_rows.run_row(file)):
         # Another process was first, and has committed by now.
         if not _is_known(connection, file):
@@ -150,6 +153,18 @@ def _ingest(connection: Connection, file: RecordFile, status: CampaignStatus) ->
         if rows:
             connection.execute(insert(_TABLES[table]), rows)
     return True
+
+
+def add_surroundings(
+    connection: Connection, record: run_rows.Surrounded, status: CampaignStatus
+) -> None:
+    """Adds what runs refer to where it is not there yet: source, cluster, software stack and
+    campaign, which gets this status. Raises InvalidDataError where the cluster is another one."""
+    # Always in this order: two processes that wait for each other's rows would be a deadlock.
+    _add(connection, "sources", run_rows.source_row(record))
+    _add_cluster(connection, record)
+    _add(connection, "software_stacks", run_rows.stack_row(record))
+    _add_campaign(connection, record, status)
 
 
 def _is_known(connection: Connection, file: RecordFile) -> bool:
@@ -194,7 +209,7 @@ def _require_catalogued(connection: Connection, record: Record) -> None:
             raise InvalidDataError(f"no {key.name} {name!r} in the database; there is {there}")
 
 
-def _add_cluster(connection: Connection, record: Record) -> None:
+def _add_cluster(connection: Connection, record: run_rows.Surrounded) -> None:
     row = run_rows.cluster_row(record)
     stored = _added_or_stored(connection, "clusters", row)
     names = ("nodes", "device", "interconnect")
@@ -227,7 +242,9 @@ def _add_workload(connection: Connection, record: Record) -> None:
         )
 
 
-def _add_campaign(connection: Connection, record: Record, status: CampaignStatus) -> None:
+def _add_campaign(
+    connection: Connection, record: run_rows.Surrounded, status: CampaignStatus
+) -> None:
     row = run_rows.campaign_row(record, status)
     stored = _added_or_stored(connection, "campaigns", row)
     if stored["cluster"] != row["cluster"]:

@@ -27,6 +27,7 @@ from db.records import (
     Cadence,
     CalibrationQuantity,
     CampaignStatus,
+    CellStatus,
     Detector,
     DispersionKind,
     Evidence,
@@ -359,6 +360,85 @@ class Campaign(Base):
     heartbeat_at: Mapped[str | None] = mapped_column(Text)
     finished_at: Mapped[str | None] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class CampaignPlan(Base):
+    """How a campaign is run, and by which controller: the process that plans, stores and marks.
+
+    `term` counts controllers: whoever takes a campaign over raises it, and who finds another term
+    than its own has lost the campaign. `host` and what follows are NULL where nobody runs it.
+    """
+
+    __tablename__ = "campaign_plans"
+    __table_args__ = table_args(
+        filled("folder"),
+        at_least("order_seed", 0),
+        positive("target_fraction"),
+        at_least("least_seeds", 1),
+        at_least("most_seeds", 1),
+        at_least("term", 0),
+        at_least("pid", 1),
+    )
+
+    campaign: Mapped[str] = key_ref("campaigns.campaign")
+    folder: Mapped[str] = mapped_column(Text)
+    # NULL: in the order in which the cells were asked for.
+    order_seed: Mapped[Count | None]
+    # NULL: each tuple has as many runs as were asked for.
+    target_fraction: Mapped[Real | None]
+    least_seeds: Mapped[Count | None]
+    most_seeds: Mapped[Count | None]
+    term: Mapped[Count]
+    host: Mapped[str | None] = mapped_column(Text)
+    pid: Mapped[Count | None]
+    process: Mapped[str | None] = mapped_column(Text)
+    boot_id: Mapped[str | None] = mapped_column(Text)
+
+
+class CampaignCell(Base):
+    """One planned run of a campaign, there before it runs; `parameters` is the cell as JSON.
+
+    A cell is `complete` once its run is stored as valid evidence, `failed` where it ended
+    otherwise.
+    """
+
+    __tablename__ = "campaign_cells"
+    __table_args__ = table_args(
+        filled("run_id", "parameters"),
+        at_least("ordinal", 1),
+        one_of("status", CellStatus),
+        at_least("attempts", 0),
+        at_least("pid", 1),
+        utc("heartbeat_at"),
+        utc("started_at"),
+        utc("finished_at"),
+        finite_from_zero("wall_s"),
+        rule("failed_says_why", "status <> 'failed' OR reason <> ''"),
+        rule("running_has_runner", "status <> 'running' OR (pid IS NOT NULL AND attempts >= 1)"),
+        rule(
+            "finished_has_end",
+            "(status IN ('failed', 'complete')) = (finished_at IS NOT NULL)",
+        ),
+    )
+
+    campaign: Mapped[str] = key_ref("campaign_plans.campaign")
+    ordinal: Mapped[Ordinal]
+    run_id: Mapped[str] = mapped_column(Text, unique=True)
+    architecture: Mapped[str] = mapped_column(Text)
+    mechanism: Mapped[str] = mapped_column(Text)
+    trace: Mapped[str | None] = mapped_column(Text)
+    seed: Mapped[Count]
+    parameters: Mapped[str] = mapped_column(Text)
+    status: Mapped[str] = mapped_column(Text)
+    attempts: Mapped[Count]
+    host: Mapped[str | None] = mapped_column(Text)
+    pid: Mapped[Count | None]
+    boot_id: Mapped[str | None] = mapped_column(Text)
+    heartbeat_at: Mapped[str | None] = mapped_column(Text)
+    started_at: Mapped[str | None] = mapped_column(Text)
+    finished_at: Mapped[str | None] = mapped_column(Text)
+    wall_s: Mapped[Real | None]
+    reason: Mapped[str] = mapped_column(Text, server_default="")
 
 
 class Run(Base):

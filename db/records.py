@@ -81,7 +81,18 @@ class TransferPath(StrEnum):
 
 
 class CampaignStatus(StrEnum):
-    """Where a campaign stands; `stale` means that its heartbeat stopped."""
+    """Where a campaign stands; `stale` means that it was interrupted, or its heartbeat stopped: it
+    can be gone on with."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    STALE = "stale"
+    FAILED = "failed"
+    COMPLETE = "complete"
+
+
+class CellStatus(StrEnum):
+    """Where a planned cell stands; `stale` means that whoever ran it stopped before its end."""
 
     PENDING = "pending"
     RUNNING = "running"

@@ -36,6 +36,8 @@ from db.rows import FilledText, FromOne, Id, Text, Whole
 
 RECORD = "failbench-run"
 VERSION = 1
+INTERRUPTED = "interrupted"
+"""The reason of a run that its harness was told to end: it did not run to its end."""
 LARGEST_FILE_BYTES = 20_000_000
 MOST_SERIES_POINTS = 2_000
 _LARGEST = 1e290

@@ -1,7 +1,7 @@
 """What a run record becomes in the tables. Pure: a record in, rows as dictionaries out."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from db.records import (
     MEASURED_SOURCE,
@@ -13,6 +13,9 @@ from db.records import (
     RunQuantity,
 )
 from db.run_record import (
+    CampaignPart,
+    ClusterPart,
+    EnvironmentPart,
     FaultPart,
     Record,
     RecordFile,
@@ -27,16 +30,32 @@ HALTING = frozenset({RunOutcome.HALTED, RunOutcome.HANG})
 """Outcomes after which nobody trains any more: the throughput after the fault is 0."""
 
 
+class Surrounded(Protocol):
+    """A record, or the plan of a campaign: both say where runs are made, and for which command."""
+
+    @property
+    def campaign(self) -> CampaignPart:
+        """The command that started them."""
+
+    @property
+    def cluster(self) -> ClusterPart:
+        """The hardware."""
+
+    @property
+    def environment(self) -> EnvironmentPart:
+        """The software."""
+
+
 def source_id(cluster: str) -> str:
     """The source of everything that is measured on a cluster by this program."""
     return f"{MEASURED_SOURCE}{cluster}"
 
 
-def software_stack(record: Record) -> str:
+def software_stack(record: Surrounded) -> str:
     return f"{record.cluster.cluster}/torch-{record.environment.torch}"
 
 
-def source_row(record: Record) -> Row:
+def source_row(record: Surrounded) -> Row:
     cluster = record.cluster.cluster
     return {
         "source_id": source_id(cluster),
@@ -45,11 +64,11 @@ def source_row(record: Record) -> Row:
     }
 
 
-def cluster_row(record: Record) -> Row:
+def cluster_row(record: Surrounded) -> Row:
     return {**record.cluster.model_dump(), "source_id": source_id(record.cluster.cluster)}
 
 
-def stack_row(record: Record) -> Row:
+def stack_row(record: Surrounded) -> Row:
     environment = record.environment
     return {
         "software_stack": software_stack(record),
@@ -74,7 +93,7 @@ def workload_row(record: Record) -> Row:
     }
 
 
-def campaign_row(record: Record, status: CampaignStatus) -> Row:
+def campaign_row(record: Surrounded, status: CampaignStatus) -> Row:
     return {
         **record.campaign.model_dump(),
         "cluster": record.cluster.cluster,

@@ -1,12 +1,16 @@
 """A campaign: the cells of one command, run one after the other, each with its record."""
 
+import json
 import os
 import secrets
 import shutil
 import signal
+import sys
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
@@ -14,10 +18,11 @@ from typing import Any
 
 from measure.architectures import registry as architectures
 from measure.errors import HarnessError, ShapeError, UsageError
+from measure.folder_lock import only_one
 from measure.interfaces.capabilities import ArchitectureEntry, Capability
 from measure.job_spec import JobSpec
 from measure.mechanisms import registry as mechanisms
-from measure.profiles import Profile
+from measure.profiles import Profile, profile_named
 from measure.rank.event_log import boot_id, read_log
 from measure.results.environment import environment, host_memory_bytes, storage_of
 from measure.results.rank_log import Clock, sorted_out
@@ -73,16 +78,46 @@ class Cell:
             "backend": job.backend,
         }
 
+    def to_json(self) -> dict[str, Any]:
+        """The cell as a JSON object, which `from_json` reads: all that a later harness needs."""
+        return {
+            "run_id": self.job.run_id,
+            "architecture": self.job.architecture,
+            "mechanism": self.job.mechanism,
+            "trace": self.job.schedule.name,
+            "seed": self.job.seed,
+            "batch_per_rank": self.batch_per_rank,
+            "job": json.loads(self.job.to_json()),
+        }
+
+    @staticmethod
+    def from_json(found: dict[str, Any]) -> "Cell":
+        """The cell that `to_json` gave; its run id and seed are the outer ones, so that a cell can
+        be run under another seed."""
+        told = {**found["job"], "run_id": found["run_id"], "seed": found["seed"]}
+        job = JobSpec.from_json(json.dumps(told))
+        return Cell(job, profile_named(job.profile), int(found["batch_per_rank"]))
+
+
+def _now() -> str:
+    return utc(datetime.now(UTC))
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Everything that one command is to run."""
+    """Everything that one command is to run; no cells where they are handed out one by one."""
 
     campaign: str
     command: str
     cluster: str
     folder: Path
     cells: Sequence[Cell]
+    seed: int = 0
+    """The first seed of its cells."""
+    order_seed: int | None = None
+    """What shuffled the cells; None: they are in the order in which they were asked for."""
+    created_at: str = field(default_factory=_now)
+    """UTC, to the second."""
 
 
 def new_campaign_id() -> str:
@@ -90,15 +125,15 @@ def new_campaign_id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
 
 
-def check_folder(folder: Path) -> None:
-    """Makes the folder; UsageError if it cannot hold records."""
+def check_folder(folder: Path, *, is_new: bool = True) -> None:
+    """Makes the folder; UsageError if it cannot hold records. `is_new`: there are no runs yet."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
         probe = folder / f".probe-{secrets.token_hex(4)}"
         probe.touch()
         probe.unlink()
-        if any(entry.is_dir() for entry in folder.iterdir()):
+        if is_new and any(entry.is_dir() for entry in folder.iterdir()):
             raise UsageError(f"{folder}: there are runs of this name already")
     except OSError as error:
         raise UsageError(f"{folder}: cannot write run records here: {error.strerror}") from error
@@ -107,6 +142,18 @@ def check_folder(folder: Path) -> None:
             f"{folder}: {free / 1e6:.0f} MB free, and run records need"
             f" {_LEAST_FREE_BYTES / 1e6:.0f} MB: name another folder with --folder"
         )
+
+
+def put_aside(folder: Path) -> Path | None:
+    """Gives what a killed run left there another name, and returns it: evidence stays, but
+    nothing of it is trusted. None if nothing is there."""
+    if not folder.exists():
+        return None
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.aside-{number}")).exists():
+        number += 1
+    folder.rename(aside)
+    return aside
 
 
 class Campaign:
@@ -122,24 +169,69 @@ class Campaign:
         """Runs every cell; False when it was interrupted, after the current run was ended."""
         plan, finished = self._plan, 0
         check_folder(plan.folder / plan.campaign)
-        self._emit(
-            "plan",
-            {
-                "runs": len(plan.cells),
-                "cluster": plan.cluster,
-                "campaign": plan.campaign,
-                "folder": str(plan.folder / plan.campaign),
-            },
-        )
-        around = self._surroundings()
+        around = self._surroundings(plan.cells[0].job)
+        self._emit("plan", self._planned(around))
         with _signals_noted(self._ask_to_stop):
             for number, cell in enumerate(plan.cells, start=1):
                 if self._is_over():
                     break
-                self._run_cell(number, cell, around)
+                self._run_cell(number, len(plan.cells), cell, around)
                 finished = number
         self._emit("end", {"finished": finished})
         return not self._is_over()
+
+    def serve(self, lines: Iterable[str]) -> bool:
+        """Runs the cells that it is handed, one a line of JSON, until there are no more lines:
+        {"run": 1, "of": 40, "cell": {...}}, the cell as the plan had it.
+
+        Says the plan first where it has cells, `ready` where it has none. What goes wrong in a cell
+        by our own fault is that cell's result (`run-failed`); a disk that refuses is everybody's.
+        """
+        plan, finished = self._plan, 0
+        folder = plan.folder / plan.campaign
+        check_folder(folder, is_new=bool(plan.cells))
+        with ExitStack() as stack:
+            stack.enter_context(only_one(folder))
+            around = self._surroundings(plan.cells[0].job) if plan.cells else None
+            # From here on: between two cells a signal must not end what nobody has ended in order.
+            stack.enter_context(_signals_noted(self._ask_to_stop))
+            self._emit(*(("plan", self._planned(around)) if around else ("ready", {})))
+            for line in lines:
+                if self._is_over():
+                    break
+                handed = json.loads(line)
+                cell = Cell.from_json(handed["cell"])
+                around = around or self._surroundings(cell.job)
+                self._run_or_fail(int(handed["run"]), int(handed["of"]), cell, around)
+                finished += 1
+        self._emit("end", {"finished": finished})
+        return not self._is_over()
+
+    def _planned(self, around: Surroundings) -> dict[str, Any]:
+        plan = self._plan
+        return {
+            "runs": len(plan.cells),
+            "cluster": plan.cluster,
+            "campaign": plan.campaign,
+            "folder": str(plan.folder / plan.campaign),
+            "order_seed": plan.order_seed,
+            "surroundings": {
+                "campaign": dict(around.campaign),
+                "cluster": dict(around.cluster),
+                "environment": dict(around.environment),
+            },
+            "cells": [cell.to_json() for cell in plan.cells],
+        }
+
+    def _run_or_fail(self, number: int, of: int, cell: Cell, around: Surroundings) -> None:
+        try:
+            self._run_cell(number, of, cell, around)
+        except HarnessError:
+            raise
+        except Exception as error:
+            traceback.print_exc(file=sys.stderr)
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            self._emit("run-failed", {"run": number, "reason": reason})
 
     def _emit(self, event: str, fields: dict[str, Any]) -> None:
         """Says what happened. Where nobody hears it any more, the campaign ends in order: an
@@ -157,13 +249,13 @@ class Campaign:
         gone = self._listener is not None and os.getppid() != self._listener
         return self._stop_asked or gone
 
-    def _run_cell(self, number: int, cell: Cell, around: Surroundings) -> None:
+    def _run_cell(self, number: int, of: int, cell: Cell, around: Surroundings) -> None:
         job = cell.job
         self._emit(
             "run-started",
             {
                 "run": number,
-                "of": len(self._plan.cells),
+                "of": of,
                 "architecture": job.architecture,
                 "mechanism": job.mechanism,
                 "trace": job.schedule.name,
@@ -172,6 +264,7 @@ class Campaign:
         )
         folder = self._plan.folder / job.run_id
         try:
+            put_aside(folder)
             folder.mkdir(parents=True)
             record, path = self._measured(number, cell, folder, around)
         except OSError as error:
@@ -218,15 +311,15 @@ class Campaign:
         record = run_record(run, around, cell.as_record(optimizer), started_at)
         return record, write_record(record, folder)
 
-    def _surroundings(self) -> Surroundings:
-        plan, job = self._plan, self._plan.cells[0].job
+    def _surroundings(self, job: JobSpec) -> Surroundings:
+        plan = self._plan
         found = environment()
         return Surroundings(
             campaign={
                 "campaign": plan.campaign,
                 "command": plan.command,
-                "seed": min(cell.job.seed for cell in plan.cells),
-                "created_at": utc(datetime.now(UTC)),
+                "seed": plan.seed,
+                "created_at": plan.created_at,
             },
             cluster={
                 "cluster": plan.cluster,
@@ -280,14 +373,6 @@ class _signals_noted:  # noqa: N801 - reads as a statement
     def _heard(self, _number: int, _frame: FrameType | None) -> None:
         self._note()
         self.__exit__()
-
-
-def with_seed(cell: Cell, campaign: str, seed: int) -> Cell:
-    """The same cell with another seed, under its own run id."""
-    job = cell.job
-    trace = (job.schedule.name or "none").lower().replace(" ", "-")
-    run_id = f"{campaign}/{job.architecture}-{job.mechanism}-{trace}-s{seed}"
-    return replace(cell, job=replace(job, seed=seed, run_id=run_id))
 
 
 def _device_name(device: str) -> str:

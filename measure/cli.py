@@ -1,23 +1,28 @@
 """`python -m measure`: runs cells and writes run records; needs nothing beside torch.
 
 With --events, each event is one JSON object a line on stdout:
-plan, run-started, phase, run-finished, end. Errors are one line on stderr.
+plan, run-started, phase, run-finished, run-failed, end. Errors are one line on stderr. With
+--on-demand the cells are handed in on stdin one by one (`Campaign.serve`), and `ready` stands for
+the plan where there is none.
 Exit codes: 0 done, 1 the harness failed, 2 the request is at fault, 130 interrupted.
 """
 
 import argparse
 import json
 import os
+import secrets
 import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from measure.errors import MeasureError, MissingLibraryError, UsageError
-from measure.interfaces.capabilities import Way
-from measure.job_spec import Detector
-from measure.units import duration_s
+from measure.faults.traces import PAPER_TRACES
+
+if TYPE_CHECKING:
+    from measure.campaign import Plan
+    from measure.plan import Request
 
 _INTERRUPTED_EXIT_CODE = 130
 
@@ -42,88 +47,96 @@ def _run(options: argparse.Namespace, command: str) -> int:
             "measuring needs PyTorch, which is not installed:"
             " pip install 'failbench-advisor[measure]'"
         ) from error
-    from measure.campaign import Campaign, new_campaign_id
-    from measure.plan import (
-        Request,
-        all_architectures,
-        all_mechanisms,
-        all_traces,
-        plan_of,
-    )
+    from measure.campaign import Campaign
 
-    request = Request(
-        architectures=all_architectures(options.architecture),
-        mechanisms=all_mechanisms(options.mechanism or ["ft9"]),
-        traces=all_traces(options.trace or ["f1"]),
-        profile=options.profile.lower(),
-        seeds=options.seeds,
-        first_seed=options.first_seed,
-        world_size=options.world_size,
-        group_timeout_s=duration_s(options.pg_timeout) if options.pg_timeout else None,
-        detector=_detector(options.detector),
-        workload=options.workload,
-        device=options.device,
-        steps=options.steps,
-        lead_s=_lead_s(options.lead),
-        interval_steps=options.interval,
-        replicas=options.replicas,
-        way=_way(options.way) if options.way else None,
-    )
-    campaign = options.campaign or new_campaign_id()
-    plan = plan_of(request, campaign, options.cluster, options.folder, options.command or command)
+    plan = _plan(options, command)
     emit = _emit_json if options.events else _emit_text()
-    done = Campaign(plan, emit, has_listener=options.events).run()
+    campaign = Campaign(plan, emit, has_listener=options.events)
+    done = campaign.serve(sys.stdin) if options.on_demand else campaign.run()
     return 0 if done else _INTERRUPTED_EXIT_CODE
+
+
+def _plan(options: argparse.Namespace, command: str) -> "Plan":
+    """What is to run; without cells where a campaign goes on, whose cells are handed in."""
+    from measure.campaign import Plan, new_campaign_id
+    from measure.plan import plan_of
+
+    said = options.command or command
+    if options.created_at:
+        return Plan(
+            options.campaign,
+            said,
+            options.cluster,
+            options.folder,
+            cells=(),
+            seed=options.first_seed or 0,
+            created_at=options.created_at,
+        )
+    campaign = options.campaign or new_campaign_id()
+    order_seed = _order_seed(options)
+    return plan_of(_requests(options), campaign, options.cluster, options.folder, said, order_seed)
+
+
+def _requests(options: argparse.Namespace) -> "list[Request]":
+    from measure.campaign_file import KEYS, read_campaign_file, requests_of
+
+    told = {key: getattr(options, key.replace("-", "_")) for key in KEYS}
+    if options.matrix:
+        whole = {"architecture": ["seven"], "mechanism": ["all"], "trace": ["none", *PAPER_TRACES]}
+        told |= {key: told[key] or names for key, names in whole.items()}
+    if options.campaign_file:
+        return read_campaign_file(options.campaign_file, told)
+    if not told["architecture"]:
+        raise UsageError("give --architecture, --matrix or --campaign-file")
+    return requests_of(told)
+
+
+def _order_seed(options: argparse.Namespace) -> int | None:
+    if options.order == "fixed":
+        return None
+    return secrets.randbelow(10**6) if options.order_seed is None else int(options.order_seed)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser("python -m measure", description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(required=True, metavar="run")
     run = commands.add_parser("run", help="run cells, write their records")
-    run.add_argument("--architecture", action="append", required=True, help="a name, or all")
+    run.add_argument("--architecture", action="append", help="a name, or all")
     run.add_argument("--mechanism", action="append", help="ft1 to ft9, ft4+ft2+ft1, or all")
     run.add_argument(
         "--trace", action="append", help="none, f1, f2, f2-adjacent, f3, FILE.json or all"
     )
-    run.add_argument("--profile", default="cpu", help="smoke, cpu or paper")
-    run.add_argument("--seeds", type=int, default=1, help="how many")
-    run.add_argument("--first-seed", type=int, default=0)
-    run.add_argument("--world-size", type=int, default=8, help="ranks")
+    run.add_argument("--profile", help="smoke, cpu or paper; default: cpu")
+    run.add_argument("--seeds", type=int, help="how many; default: 1")
+    run.add_argument("--first-seed", type=int, help="default: 0")
+    run.add_argument("--world-size", type=int, help="ranks; default: 8")
     run.add_argument("--pg-timeout", help="the process group's timeout, e.g. 10s")
-    run.add_argument("--detector", default="supervisor", help="group-timeout or supervisor")
+    run.add_argument("--detector", help="group-timeout or supervisor; default: supervisor")
     run.add_argument("--workload", help="default: the architecture's own")
-    run.add_argument("--device", default="auto", choices=("auto", "cpu", "cuda"))
+    run.add_argument("--device", help="auto, cpu or cuda; default: auto")
     run.add_argument("--steps", type=int)
     run.add_argument("--lead", help="warn so long ahead of each fault, e.g. 2s; none: not at all")
     run.add_argument("--interval", type=int, help="steps between two saves")
     run.add_argument("--replicas", type=int, help="peers that hold each rank's state")
     run.add_argument("--way", help="how to recover: spare, smaller or restart")
+    run.add_argument(
+        "--matrix", action="store_true", help="seven architectures, all mechanisms, none and F1-F3"
+    )
+    run.add_argument("--campaign-file", type=Path, help="blocks of all this, in TOML or JSON")
+    run.add_argument(
+        "--order", default="shuffled", choices=("shuffled", "fixed"), help="default: shuffled"
+    )
+    run.add_argument("--order-seed", type=int, help="what shuffles; default: any, and recorded")
     run.add_argument("--cluster", help="default: this host's name and the device")
     run.add_argument("--campaign", help=argparse.SUPPRESS)
     run.add_argument("--command", help=argparse.SUPPRESS)
+    run.add_argument("--created-at", help=argparse.SUPPRESS)
+    run.add_argument(
+        "--on-demand", action="store_true", help="run what is handed in on stdin, cell by cell"
+    )
     run.add_argument("--folder", type=Path, default=Path("runs"), help="where records go")
     run.add_argument("--events", action="store_true", help="one JSON object an event, on stdout")
     return parser
-
-
-def _detector(name: str) -> Detector:
-    known = [detector.value for detector in Detector]
-    if name not in known:
-        raise UsageError(f"unknown detector {name!r}: known are {', '.join(known)}")
-    return Detector(name)
-
-
-def _lead_s(text: str | None) -> float | None:
-    if text is None:
-        return None
-    return 0.0 if text.lower() == "none" else duration_s(text)
-
-
-def _way(name: str) -> Way:
-    known = [way.value for way in Way]
-    if name not in known:
-        raise UsageError(f"unknown way {name!r}: known are {', '.join(known)}")
-    return Way(name)
 
 
 def _emit_json(event: str, fields: dict[str, Any]) -> None:

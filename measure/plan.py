@@ -1,13 +1,14 @@
 """From what a person asked to the cells that will run; everything is checked here, before."""
 
+import hashlib
 import socket
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from measure.architectures import registry as architectures
 from measure.architectures.catalogue import ARCHITECTURES
-from measure.campaign import Cell, Plan, with_seed
+from measure.campaign import Cell, Plan
 from measure.errors import UsageError
 from measure.faults.schedule import Schedule, read_schedule
 from measure.faults.traces import NO_FAULT, PAPER_TRACES, trace_named
@@ -24,6 +25,7 @@ from measure.matrix import classify
 from measure.mechanisms import registry as mechanisms
 from measure.mechanisms.catalogue import MECHANISMS
 from measure.profiles import Profile, profile_named
+from measure.sequence import shuffled
 from measure.workloads import catalogue as workloads
 
 _LARGEST_WORLD = 512
@@ -51,10 +53,13 @@ class Request:
     interval_steps: int | None = None
     replicas: int | None = None
     way: Way | None = None
+    where: str = ""
+    """What stands before a complaint: the file and the block that this was asked in."""
 
 
-def cells_of(request: Request, campaign: str) -> list[Cell]:
-    """The cells, seeds outermost, so that a machine that drifts drifts for all alike."""
+def cells_of(request: Request) -> list[Cell]:
+    """The cells of one request, without run ids; seeds outermost, so that in this order too a
+    machine that drifts drifts for all alike. UsageError, in one line, if any cannot be run."""
     _in_range("world size", request.world_size, 1, _LARGEST_WORLD)
     _in_range("number of seeds", request.seeds, 1, 10_000)
     _in_range("first seed", request.first_seed, 0, 2**31)
@@ -76,20 +81,70 @@ def cells_of(request: Request, campaign: str) -> list[Cell]:
     if not asked:
         raise UsageError(_why_nothing(request))
     return [
-        with_seed(cell, campaign, request.first_seed + number)
+        replace(cell, job=replace(cell.job, seed=request.first_seed + number))
         for number in range(request.seeds)
         for cell in asked
     ]
 
 
 def plan_of(
-    request: Request, campaign: str, cluster: str | None, folder: Path, command: str
+    requests: Request | Sequence[Request],
+    campaign: str,
+    cluster: str | None,
+    folder: Path,
+    command: str,
+    order_seed: int | None = None,
 ) -> Plan:
-    """The plan of a request; UsageError, in one line, if any part of it cannot be run. A cluster
-    without a name gets this host's and the device's."""
-    cells = cells_of(request, campaign)
+    """The plan of one or several requests; UsageError, in one line, if any part of it cannot be
+    run. A cluster without a name gets this host's and the device's; `order_seed` shuffles."""
+    several = [requests] if isinstance(requests, Request) else requests
+    cells = named([cell for request in several for cell in _asked(request)], campaign)
+    if order_seed is not None:
+        _in_range("order seed", order_seed, 0, 2**31)
+        cells = shuffled(cells, order_seed, is_baseline)
     name = cluster or f"{socket.gethostname()}-{cells[0].job.device}"
-    return Plan(campaign, command, name, folder, cells)
+    first_seed = min(cell.job.seed for cell in cells)
+    return Plan(campaign, command, name, folder, cells, first_seed, order_seed)
+
+
+def _asked(request: Request) -> list[Cell]:
+    try:
+        return cells_of(request)
+    except UsageError as error:
+        raise type(error)(f"{request.where}{error}") from error
+
+
+def is_baseline(cell: Cell) -> bool:
+    """Whether nothing is switched on that could slow the training down, or bring it back."""
+    return not mechanisms.entry_named(cell.job.mechanism).ways
+
+
+def named(cells: Sequence[Cell], campaign: str) -> list[Cell]:
+    """The cells under their run ids, none twice: `campaign/a2-ft1-f1-s0`. Cells that differ in
+    what the id does not say (an interval, a lead) have a few digits of their digest in it."""
+    cells = list({cell.job.to_json(): cell for cell in cells}.values())
+    digests: dict[str, set[str]] = {}
+    for cell in cells:
+        digests.setdefault(_stem(cell), set()).add(_digest(cell))
+    return [
+        replace(cell, job=replace(cell.job, run_id=f"{campaign}/{stem}-s{cell.job.seed}"))
+        for cell in cells
+        for stem in [
+            _stem(cell) if len(digests[_stem(cell)]) == 1 else f"{_stem(cell)}-{_digest(cell)}"
+        ]
+    ]
+
+
+def _stem(cell: Cell) -> str:
+    job = cell.job
+    trace = (job.schedule.name or "none").lower().replace(" ", "-")
+    return f"{job.architecture}-{job.mechanism}-{trace}"
+
+
+def _digest(cell: Cell) -> str:
+    """What tells a cell's configuration from another's, whatever its seed and its id."""
+    job = replace(cell.job, run_id="", seed=0)
+    return hashlib.sha256(job.to_json().encode()).hexdigest()[:6]
 
 
 def all_architectures(names: Iterable[str]) -> list[str]:

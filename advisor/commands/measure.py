@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,22 +13,23 @@ from advisor.commands.ingest import harvest_json, harvest_words
 from advisor.commands.options import (
     DURATION,
     DURATION_OR_NONE,
+    FRACTION,
     NAMES,
     database_option,
     format_option,
 )
 from advisor.commands.output import echo, echo_json, echo_table
 from advisor.errors import AdvisorError, UserError
-from advisor.harness import Event, Harness, InterruptedRunsError, harness_command
+from advisor.harness import InterruptedRunsError, harness_command
 from advisor.printable import printable
 from advisor.units import format_duration, format_number, format_percent
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
+    from advisor.campaign_run import Measured
     from advisor.campaign_summary import TupleSummary
-    from advisor.commands.progress import Shown
-    from db.harvest import HarvestReport
+    from db.campaign_store import Target
     from db.pooling import Mean
 
 _HEADER = (
@@ -45,13 +46,15 @@ _UNITS = (
 )
 
 
+_MOST_SEEDS = 20
+
+
 @click.command(name="measure")
 @click.option(
     "--architecture",
     "architectures",
     type=NAMES,
     multiple=True,
-    required=True,
     help="What to train with; several, or all.",
 )
 @click.option(
@@ -107,6 +110,37 @@ _UNITS = (
 @click.option("--workload", help="What to train.  [default: the architecture's own]")
 @click.option("--device", help="auto, cpu or cuda.  [default: auto]")
 @click.option("--steps", type=int, metavar="N", help="Steps of a run.  [default: the profile's]")
+@click.option(
+    "--matrix",
+    is_flag=True,
+    help="The paper's seven architectures with its nine mechanisms, without a fault and under F1"
+    " to F3.",
+)
+@click.option(
+    "--campaign-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Blocks of all this, in TOML or JSON; other options stand for what it leaves out.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(("shuffled", "fixed")),
+    help="shuffled, baselines evenly among the others; or fixed, as asked.  [default: shuffled]",
+)
+@click.option(
+    "--order-seed", type=int, metavar="N", help="What shuffles.  [default: any, and recorded]"
+)
+@click.option(
+    "--target",
+    type=FRACTION,
+    help="Add seeds until the 95 % interval of overhead or recovery is within this share of it.",
+)
+@click.option(
+    "--max-seeds",
+    type=click.IntRange(1, 10_000),
+    metavar="N",
+    help="At most so many.  [default: 20]",
+)
+@click.option("--resume", metavar="CAMPAIGN", help="Go on with a campaign that was interrupted.")
 @click.option("--cluster", metavar="NAME", help="Name of this machine.  [default: its own]")
 @click.option(
     "--folder",
@@ -121,6 +155,11 @@ def command(
     traces: tuple[str, ...],
     pg_timeout_s: float | None,
     lead_s: float | None,
+    matrix: bool,
+    campaign_file: Path | None,
+    target: float | None,
+    max_seeds: int | None,
+    resume: str | None,
     folder: Path | None,
     fmt: str,
     db_url: str | None,
@@ -129,7 +168,8 @@ def command(
     """Train under faults on this machine, and see what survives, and how it is brought back.
 
     Each run is stored as soon as it is done. Ctrl-C ends the current run and keeps what is done; a
-    second Ctrl-C does not wait. It needs the extra [measure].
+    second Ctrl-C does not wait. Whatever stopped a campaign, --resume goes on with it. It needs the
+    extra [measure].
     """
     from db.urls import database_url, default_path
 
@@ -137,18 +177,62 @@ def command(
     arguments += [f"--mechanism={name}" for names in mechanisms for name in names]
     arguments += [f"--trace={name}" for name in traces]
     chosen = {**options, "pg_timeout": _seconds(pg_timeout_s), "lead": _lead(lead_s)}
-    chosen["folder"] = str((folder or default_path().parent / "runs").absolute())
+    chosen["campaign_file"] = None if campaign_file is None else campaign_file.absolute()
+    arguments += ["--matrix"] if matrix else []
     for name, value in chosen.items():
         if value is not None:
             arguments.append(f"--{name.replace('_', '-')}={value}")
-    shown_command = f"advisor measure {shlex.join(arguments)}"
-    measured = measure(
-        database_url(db_url), harness_command([*arguments, f"--command={shown_command}"])
-    )
+    if resume is not None:
+        _refuse_beside_resume(arguments, folder, target, max_seeds)
+        _report(measure(database_url(db_url), resume=resume), fmt)
+        return
+    if not (architectures or matrix or campaign_file):
+        raise UserError("say what to run: --architecture, --matrix, --campaign-file or --resume")
+    records = (folder or default_path().parent / "runs").absolute()
+    arguments.append(f"--folder={records}")
+    shown_command = f"advisor measure {shlex.join([*arguments, *_targeted(target, max_seeds)])}"
+    arguments.append(f"--command={shown_command}")
+    wanted = _target(target, options["seeds"] or 1, max_seeds)
+    _report(measure(database_url(db_url), harness_command(arguments), records, target=wanted), fmt)
+
+
+def _refuse_beside_resume(
+    arguments: Sequence[str], folder: Path | None, target: float | None, max_seeds: int | None
+) -> None:
+    if arguments or any(value is not None for value in (folder, target, max_seeds)):
+        raise UserError("--resume goes on with a campaign as it was planned: leave other options")
+
+
+def _targeted(target: float | None, max_seeds: int | None) -> list[str]:
+    """The options that the harness does not know, as they stand in the campaign's command."""
+    told = {"target": None if target is None else f"{100 * target:g}%", "max-seeds": max_seeds}
+    return [f"--{name}={value}" for name, value in told.items() if value is not None]
+
+
+def _target(fraction: float | None, least: int, most: int | None) -> "Target | None":
+    from db.campaign_store import Target
+
+    if fraction is None:
+        if most is not None:
+            raise UserError("--max-seeds belongs to --target: give both, or --seeds alone")
+        return None
+    if not 0 < fraction <= 1:
+        raise UserError("--target must be above 0 % and at most 100 %")
+    most = _MOST_SEEDS if most is None else most
+    if most < least:
+        raise UserError(f"--max-seeds {most} is below --seeds {least}: give {least} or more")
+    return Target(fraction, least, most)
+
+
+def _report(measured: "Measured", fmt: str) -> None:
+    from advisor.campaign_run import as_json
+
     if fmt == "json":
-        echo_json(measured.as_json())
+        echo_json(as_json(measured, [harvest_json(each) for each in measured.harvested]))
     else:
         _echo_summary(measured)
+    for line in measured.failed:
+        click.echo(f"failed: {printable(line)}", err=True)
     if measured.refused:
         raise UserError(
             f"not everything could be stored ({measured.refused[0]}): the records are in "
@@ -169,59 +253,39 @@ def _lead(lead_s: float | None) -> str | None:
     return "none" if lead_s == 0.0 else _seconds(lead_s)
 
 
-@dataclass(slots=True)
-class Measured:
-    """What a campaign left behind; filled while it runs."""
-
-    campaign: str = ""
-    cluster: str = ""
-    folder: str = ""
-    planned: int = 0
-    stored: list[str] = field(default_factory=list)
-    refused: list[str] = field(default_factory=list)
-    harvested: list["HarvestReport"] = field(default_factory=list)
-    tuples: list["TupleSummary"] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "campaign": self.campaign,
-            "cluster": self.cluster,
-            "folder": self.folder,
-            "planned": self.planned,
-            "stored": self.stored,
-            "refused": self.refused,
-            "clusters": [harvest_json(each) for each in self.harvested],
-            "tuples": [each.as_json() for each in self.tuples],
-        }
-
-
-def measure(url: str, child_command: Sequence[str]) -> Measured:
-    """Runs the harness and stores each run as soon as it is finished.
+def measure(
+    url: str,
+    child_command: Sequence[str] = (),
+    folder: Path | None = None,
+    resume: str | None = None,
+    target: "Target | None" = None,
+) -> "Measured":
+    """Runs the harness and stores each run as soon as it is finished; or goes on with the campaign
+    `resume`.
 
     A database that is there is looked at before anything runs; a SQLite file that is not is made
     once the harness has accepted the options. Raises UserError for what the harness refuses,
     InterruptedRunsError after Ctrl-C, AdvisorError if the harness fails; what is done is stored.
     """
+    from advisor.campaign_run import interrupted_words, run_campaign
     from advisor.commands.progress import progress
 
     _check_database(url)
-    measured = Measured()
     with ExitStack() as stack:
         shown = stack.enter_context(progress())
-        child = stack.enter_context(
-            Harness(child_command, on_interrupt=lambda: shown.say(_INTERRUPTING))
+        measured, child = run_campaign(
+            _once(lambda: _opened(url, stack)),
+            shown,
+            folder or Path("runs").absolute(),
+            child_command,
+            on_interrupt=lambda: shown.say(_INTERRUPTING),
+            resume=resume,
+            target=target,
         )
-        open_database = _once(lambda: _opened(url, stack))
-        try:
-            for event in child.events():
-                shown.event(event)
-                _take(event, measured, open_database, shown)
-        except (AdvisorError, OSError):
-            _finish(open_database, measured, is_whole=False)
-            raise
-        _finish(open_database, measured, is_whole=child.exit_code == 0)
-    if child.interrupts or child.exit_code == InterruptedRunsError.exit_code:
-        raise InterruptedRunsError(_interrupted_words(measured))
+        if child.interrupts or child.exit_code == InterruptedRunsError.exit_code:
+            raise InterruptedRunsError(interrupted_words(measured))
+        if child.exit_code != 0 and measured.status == "stale":
+            shown.say(f"campaign {measured.campaign}: go on with `{measured.go_on}`")
     if child.exit_code not in (0, UserError.exit_code) and len(child.said) > 1:
         # A bug of the harness: its traceback is what helps.
         for line in child.said:
@@ -267,68 +331,7 @@ def _once(make: Callable[[], "Engine"]) -> Callable[[], "Engine"]:
     return get
 
 
-def _take(
-    event: Event, measured: Measured, open_database: Callable[[], "Engine"], shown: "Shown"
-) -> None:
-    """Does what an event asks for: the plan opens the database, a finished run is stored."""
-    if event["event"] == "plan":
-        measured.planned, measured.cluster = int(event["runs"]), str(event["cluster"])
-        measured.folder = str(event["folder"])
-        open_database()
-    elif event["event"] == "run-finished":
-        _store(open_database(), Path(str(event["record"])), measured, shown)
-
-
-def _store(engine: "Engine", record: Path, measured: Measured, shown: "Shown") -> None:
-    from db.errors import DatabaseError
-    from db.ingest import ingest_file
-    from db.records import CampaignStatus
-
-    try:
-        run = ingest_file(engine, record, CampaignStatus.RUNNING)
-    except DatabaseError as error:  # a wrong record, or a database that is locked or lost
-        measured.refused.append(str(error))
-        shown.say(f"not stored: {error}")
-        return
-    measured.campaign = run.campaign
-    measured.stored.append(run.run_id)
-
-
-def _finish(open_database: Callable[[], "Engine"], measured: Measured, *, is_whole: bool) -> None:
-    """Closes the campaign, pools the cluster's runs, and reads what the campaign showed."""
-    if not measured.stored:
-        return
-    from advisor.campaign_summary import summarise
-    from db.errors import DatabaseError
-    from db.harvest import harvest
-    from db.ingest import finish_campaign
-    from db.records import CampaignStatus
-    from db.run_queries import RunFilter, list_runs
-    from db.session import reading
-
-    try:
-        engine = open_database()
-        status = CampaignStatus.COMPLETE if is_whole else CampaignStatus.FAILED
-        finish_campaign(engine, measured.campaign, status)
-        measured.harvested.append(harvest(engine, measured.cluster))
-        with reading(engine) as connection:
-            runs = list_runs(connection, RunFilter(campaign=measured.campaign), limit=100_000)
-    except DatabaseError as error:
-        measured.refused.append(str(error))
-        return
-    measured.tuples = summarise(runs)
-
-
-def _interrupted_words(measured: Measured) -> str:
-    if not measured.stored:
-        return "interrupted: no run was finished, nothing is stored"
-    return (
-        f"interrupted: {len(measured.stored)} of {measured.planned} runs are stored as campaign "
-        f"{measured.campaign}, their records in {measured.folder}"
-    )
-
-
-def _echo_summary(measured: Measured) -> None:
+def _echo_summary(measured: "Measured") -> None:
     if not measured.tuples:
         return
     if any(each.way or each.recovered or _has_overhead(each) for each in measured.tuples):

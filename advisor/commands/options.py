@@ -7,7 +7,7 @@ import click
 
 from advisor.errors import UserError
 from advisor.inputs import BY_OPTION, INPUTS, Input, parse_names
-from advisor.units import FRACTION_EXAMPLE, parse_duration_s
+from advisor.units import FRACTION_EXAMPLE, parse_duration_s, parse_fraction
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,6 +29,7 @@ class Parsed(click.ParamType[Any]):
 
 
 DURATION = Parsed("duration", parse_duration_s)
+FRACTION = Parsed("percent", parse_fraction)
 NAMES = Parsed("names", parse_names)
 
 

@@ -1,6 +1,7 @@
 """Shows how far a campaign is, on stderr: a live line for a terminal, plain lines elsewhere."""
 
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Protocol
@@ -12,6 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from advisor.commands.output import counted
 from advisor.harness import Event
 from advisor.printable import printable
+from advisor.time_left import Kind, kind_of, time_left_s
 from advisor.units import format_duration
 
 
@@ -36,26 +38,36 @@ def progress() -> Iterator[Shown]:
 
 
 class TimeLeft:
-    """An estimate from the mean time of the finished runs."""
+    """Counts cells by kind, those that an earlier command finished included."""
 
     def __init__(self) -> None:
         self.runs = 0
-        self._finished_s: list[float] = []
+        self._done: dict[Kind, list[float]] = {}
+        self._left: Counter[Kind] = Counter()
+        self._running: Kind = ""
+
+    def event(self, event: Event) -> None:
+        """Takes note of the plan, and of runs that start and end."""
+        if event["event"] == "planned":
+            self.runs = int(event["runs"])
+            self._left = Counter(event["left"])
+            self._done = {kind: list(walls) for kind, walls in event["done"].items()}
+        elif event["event"] == "run-started":
+            self._running = kind_of(event["architecture"], event["mechanism"], event["trace"])
+        elif event["event"] in ("run-finished", "run-failed"):
+            self._left[self._running] -= 1
+            if "wall_s" in event:
+                self._done.setdefault(self._running, []).append(float(event["wall_s"]))
 
     @property
     def done(self) -> int:
-        return len(self._finished_s)
-
-    def finished(self, wall_s: float) -> None:
-        self._finished_s.append(wall_s)
+        """How many cells need not be run any more."""
+        return self.runs - self._left.total()
 
     def words(self) -> str:
         """Nothing before the first run is done, and nothing after the last."""
-        left = self.runs - self.done
-        if not self._finished_s or left <= 0:
-            return ""
-        mean_s = sum(self._finished_s) / self.done
-        return f"about {format_duration(mean_s * left)} left"
+        left_s = time_left_s(self._done, self._left.elements())
+        return f"about {format_duration(left_s)} left" if left_s else ""
 
 
 class PlainProgress:
@@ -65,15 +77,16 @@ class PlainProgress:
         self._left = TimeLeft()
 
     def event(self, event: Event) -> None:
-        if event["event"] == "plan":
-            self._left.runs = int(event["runs"])
+        self._left.event(event)
+        if event["event"] == "planned":
             self.say(_plan_words(event))
         elif event["event"] == "run-started":
             self.say(f"run {event['run']} of {event['of']}: {run_words(event)}")
         elif event["event"] == "run-finished":
-            self._left.finished(float(event["wall_s"]))
             parts = (finished_words(event), self._left.words())
             self.say("  " + "; ".join(filter(None, parts)))
+        elif event["event"] == "run-failed":
+            self.say(f"  failed: {event['reason']}")
 
     def say(self, line: str) -> None:
         click.echo(printable(line), err=True)
@@ -102,16 +115,17 @@ class LiveProgress:
         self._progress.stop()
 
     def event(self, event: Event) -> None:
-        if event["event"] == "plan":
-            self._left.runs = int(event["runs"])
+        self._left.event(event)
+        if event["event"] == "planned":
             self.say(_plan_words(event))
         elif event["event"] == "run-started":
             self._run, self._phase = run_words(event), ""
         elif event["event"] == "phase":
             self._phase = str(event["phase"])
         elif event["event"] == "run-finished":
-            self._left.finished(float(event["wall_s"]))
             self.say(f"{self._run}: {finished_words(event)}")
+        elif event["event"] == "run-failed":
+            self.say(f"{self._run}: failed: {event['reason']}")
         parts = (self._run, self._phase, self._left.words())
         self._progress.update(
             self._task,
@@ -136,5 +150,9 @@ def finished_words(event: Event) -> str:
 
 
 def _plan_words(event: Event) -> str:
-    runs = counted(event["runs"], "run")
-    return f"{runs} on {event['cluster']}, records in {event['folder']}"
+    runs, left = counted(event["runs"], "run"), len(event["left"])
+    before = f", {event['runs'] - left} of them done" if left < event["runs"] else ""
+    return (
+        f"{runs}{before} on {event['cluster']}, campaign {event['campaign']}, records in "
+        f"{event['folder']}"
+    )

@@ -1,8 +1,8 @@
 """Stands in for `python -m measure`: the same events, made-up records, no training.
 
 python -m tests.advisor.fake_harness FOLDER RUNS END
-END: done, mechanisms (up to four runs), usage, failed, bug, garbage, wrong-record, slow (until
-Ctrl-C), deaf (to every signal).
+END: done, mechanisms (up to four runs), usage, failed, bug, garbage, wrong-record, cell-failed,
+slow (until Ctrl-C), deaf (to every signal).
 """
 
 import json
@@ -29,6 +29,33 @@ def mechanisms() -> list[dict[str, Any]]:
     ]
 
 
+def planned(made: dict[str, Any]) -> dict[str, Any]:
+    """The cell of a record, as the harness plans it."""
+    cell = made["cell"]
+    same = {name: cell[name] for name in ("architecture", "mechanism", "trace", "seed")}
+    return {"run_id": made["run_id"], **same, "batch_per_rank": 8, "job": {"seed": cell["seed"]}}
+
+
+def records(runs: int, end: str) -> list[dict[str, Any]]:
+    if end == "mechanisms":
+        return mechanisms()[:runs]
+    return [run_records.record(seed=seed, rate=40.0 + seed) for seed in range(runs)]
+
+
+def say_plan(folder: Path, made: list[dict[str, Any]]) -> None:
+    surroundings = {name: made[0][name] for name in ("campaign", "cluster", "environment")}
+    emit(
+        "plan",
+        runs=len(made),
+        cluster="mybox",
+        campaign=run_records.CAMPAIGN,
+        folder=str(folder / run_records.CAMPAIGN),
+        order_seed=7,
+        surroundings=surroundings,
+        cells=[planned(each) for each in made],
+    )
+
+
 def main(folder: Path, runs: int, end: str) -> int:
     if end == "usage":
         print("warnings come first", file=sys.stderr)
@@ -37,30 +64,34 @@ def main(folder: Path, runs: int, end: str) -> int:
     asked: list[int] = []
     signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
     signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
-    campaign = folder / run_records.CAMPAIGN
-    emit("plan", runs=runs, cluster="mybox", campaign=run_records.CAMPAIGN, folder=str(campaign))
-    for number in range(1, runs + 1):
-        seed = number - 1
-        about = {"architecture": "a2", "mechanism": "ft9", "trace": "F1", "seed": seed}
-        emit("run-started", run=number, of=runs, **about)
+    made = records(runs, end)
+    say_plan(folder, made)
+    for line in sys.stdin:
+        handed = json.loads(line)
+        number, cell = handed["run"], handed["cell"]
+        about = {name: cell[name] for name in ("architecture", "mechanism", "trace", "seed")}
+        emit("run-started", run=number, of=handed["of"], **about)
         emit("phase", run=number, phase="training")
         while number == runs and end == "deaf":
             time.sleep(0.05)
         while number == 2 and end == "slow" and not asked:
             time.sleep(0.02)
-        made = run_records.record(seed=seed, rate=39.0 + number)
-        if end == "mechanisms":
-            made = mechanisms()[seed]
+        if number == 2 and end == "cell-failed":
+            emit("run-failed", run=number, reason="ValueError: a bug in one cell")
+            continue
+        (record,) = [each for each in made if each["run_id"] == cell["run_id"]]
         if number == 2 and end == "wrong-record":
-            made["wall_s"] = -1
-        (path,) = run_records.write(folder, made)
+            record["wall_s"] = -1
+        if asked:
+            record = run_records.invalid(record, "interrupted")
+        (path,) = run_records.write(folder, record)
         emit(
             "run-finished",
             run=number,
             record=str(path),
-            outcome="halted",
-            validity="valid",
-            reasons=[],
+            outcome=record["outcome"],
+            validity=record["validity"],
+            reasons=record["validity_reasons"],
             wall_s=21.5,
         )
         if asked:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,8 @@ def call(
     def called(runs: int, end: str, *options: str) -> tuple[int, str, str]:
         command = "advisor.commands.measure.harness_command"
         monkeypatch.setattr(command, lambda _: fake(tmp_path / "runs", runs, end))
-        code = cli.run(["measure", "--architecture", "a2", "--db", str(database), *options])
+        place = ["--db", str(database), "--folder", str(tmp_path / "runs")]
+        code = cli.run(["measure", "--architecture", "a2", *place, *options])
         out, err = capsys.readouterr()
         return code, out, err
 
@@ -136,9 +138,9 @@ def test_what_the_harness_refuses_is_one_line_and_writes_nothing(
 def test_a_database_that_is_not_there_is_made_once_the_options_are_accepted(tmp_path: Path) -> None:
     new = tmp_path / "new" / "advisor.db"
     with pytest.raises(UserError):
-        measure(str(new), fake(tmp_path / "runs", 1, "usage"))
+        measure(str(new), fake(tmp_path / "runs", 1, "usage"), tmp_path / "runs")
     assert not new.parent.exists()
-    measure(str(new), fake(tmp_path / "runs", 1))
+    measure(str(new), fake(tmp_path / "runs", 1), tmp_path / "runs")
     assert ask(new, "SELECT COUNT(*) FROM runs") == [(1,)]
 
 
@@ -153,7 +155,7 @@ def test_the_database_is_looked_at_before_anything_runs(tmp_path: Path, kind: st
         path.mkdir()
     error = SchemaMismatchError if kind == "older" else DatabaseError
     with pytest.raises(error):
-        measure(str(path), fake(tmp_path / "runs", 1))
+        measure(str(path), fake(tmp_path / "runs", 1), tmp_path / "runs")
     assert not (tmp_path / "runs").exists()
 
 
@@ -173,7 +175,7 @@ def test_when_the_harness_fails_what_is_done_is_kept(
     assert f"advisor: {words}" in err
     assert ("Traceback" in err) == (end == "bug")
     assert ask(database, "SELECT COUNT(*) FROM runs") == [(2,)]
-    assert ask(database, "SELECT status FROM campaigns") == [("failed",)]
+    assert ask(database, "SELECT status FROM campaigns") == [("complete",)]
 
 
 def test_a_record_that_is_refused_does_not_stop_the_others(call: Called, database: Path) -> None:
@@ -183,6 +185,31 @@ def test_a_record_that_is_refused_does_not_stop_the_others(call: Called, databas
     assert "wall_s: " in err
     assert "advisor: not everything could be stored (" in err
     assert ask(database, "SELECT COUNT(*) FROM runs") == [(2,)]
+    (second,) = ask(database, "SELECT status, reason FROM campaign_cells WHERE ordinal = 2")
+    assert second[0] == "failed"
+    assert "wall_s: " in str(second[1])
+
+
+def test_a_cell_that_fails_is_data_and_the_campaign_goes_on(call: Called, database: Path) -> None:
+    code, _, err = call(3, "cell-failed")
+    assert code == 0
+    assert "failed: ValueError: a bug in one cell" in err
+    assert ask(database, "SELECT status, reason FROM campaign_cells ORDER BY ordinal") == [
+        ("complete", ""),
+        ("failed", "ValueError: a bug in one cell"),
+        ("complete", ""),
+    ]
+    assert ask(database, "SELECT status FROM campaigns") == [("complete",)]
+
+
+def test_every_cell_is_a_row_with_who_ran_it(call: Called, database: Path) -> None:
+    assert call(2, "done")[0] == 0
+    columns = "ordinal, seed, status, attempts, pid > 0, wall_s"
+    assert ask(database, f"SELECT {columns} FROM campaign_cells ORDER BY ordinal") == [
+        (1, 0, "complete", 1, 1, 21.5),
+        (2, 1, "complete", 1, 1, 21.5),
+    ]
+    assert ask(database, "SELECT order_seed, term, pid FROM campaign_plans") == [(7, 1, None)]
 
 
 def started(database: Path, folder: Path, runs: int, end: str) -> subprocess.Popen[str]:
@@ -193,7 +220,8 @@ def started(database: Path, folder: Path, runs: int, end: str) -> subprocess.Pop
         "import advisor.commands.measure as command\n"
         "harness._KILL_AFTER_S = 0.2\n"
         f"command.harness_command = lambda _: {fake(folder, runs, end)!r}\n"
-        f"cli.main(['measure', '--architecture', 'a2', '--db', {str(database)!r}])\n"
+        f"place = ['--db', {str(database)!r}, '--folder', {str(folder)!r}]\n"
+        "cli.main(['measure', '--architecture', 'a2', *place])\n"
     )
     return subprocess.Popen(
         [sys.executable, "-c", code],
@@ -226,12 +254,14 @@ def test_ctrl_c_ends_the_current_run_and_keeps_what_is_done(
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert err.splitlines()[-1] == (
-        f"advisor: interrupted: 2 of 5 runs are stored as campaign {CAMPAIGN}, their records in "
-        f"{tmp_path / 'runs' / CAMPAIGN}"
+        f"advisor: interrupted: 1 of 5 runs are stored as campaign {CAMPAIGN}, their records in "
+        f"{tmp_path / 'runs' / CAMPAIGN}; go on with `advisor measure --resume {CAMPAIGN}`"
     )
     assert "Traceback" not in err
-    assert ask(database, "SELECT COUNT(*), COUNT(point_id) FROM runs") == [(2, 2)]
-    assert ask(database, "SELECT status FROM campaigns") == [("failed",)]
+    assert ask(database, "SELECT COUNT(*), COUNT(point_id) FROM runs") == [(1, 1)]
+    assert ask(database, "SELECT status, finished_at FROM campaigns") == [("stale", None)]
+    statuses = ask(database, "SELECT status FROM campaign_cells ORDER BY ordinal")
+    assert statuses == [("complete",), ("stale",), ("pending",), ("pending",), ("pending",)]
 
 
 def test_a_second_ctrl_c_does_not_wait(database: Path, tmp_path: Path) -> None:
@@ -242,7 +272,8 @@ def test_a_second_ctrl_c_does_not_wait(database: Path, tmp_path: Path) -> None:
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "interrupted: no run was finished, nothing is stored" in err
+    assert "interrupted: 0 of 1 runs are stored" in err
+    assert ask(database, "SELECT status FROM campaign_cells") == [("stale",)]
 
 
 def test_no_child_is_left_behind_when_something_goes_wrong_here(
@@ -273,7 +304,9 @@ def test_the_child_finds_the_same_packages_and_no_others(tmp_path: Path) -> None
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
     )
     assert Path(ran.stdout.strip()) == ROOT / "measure" / "__init__.py"
-    assert harness_command(["--seeds=2"])[1:] == ["-m", "measure", "run", "--seeds=2", "--events"]
+    assert harness_command(["--seeds=2"])[1:] == [
+        *("-m", "measure", "run", "--seeds=2", "--events", "--on-demand")
+    ]
 
 
 def test_options_reach_the_harness(
@@ -281,7 +314,7 @@ def test_options_reach_the_harness(
 ) -> None:
     seen: list[list[str]] = []
 
-    def refuse(_: str, command: list[str]) -> None:
+    def refuse(_: str, command: list[str], *_others: object, **_more: object) -> None:
         seen.append(command)
         raise AdvisorError("enough")
 
@@ -304,8 +337,8 @@ def test_options_reach_the_harness(
     names = ["--architecture", "A2,a6", "--architecture", "a3"]
     assert cli.run(["measure", *names, "--pg-timeout", "1m30s", *given]) == 1
     capsys.readouterr()
-    _, _, measure_, run, *arguments, noted, events = seen[0]
-    assert (measure_, run, events) == ("measure", "run", "--events")
+    _, _, measure_, run, *arguments, noted, events, on_demand = seen[0]
+    assert (measure_, run, events, on_demand) == ("measure", "run", "--events", "--on-demand")
     assert set(arguments) == {
         *("--architecture=a2", "--architecture=a6", "--architecture=a3", "--pg-timeout=90s"),
         *(f"{name}={value}" for name, value in options.items()),
@@ -318,7 +351,7 @@ def test_several_mechanisms_and_traces_reach_the_harness(
 ) -> None:
     seen: list[list[str]] = []
 
-    def refuse(_: str, command: list[str]) -> None:
+    def refuse(_: str, command: list[str], *_others: object, **_more: object) -> None:
         seen.append(command)
         raise AdvisorError("enough")
 
@@ -343,7 +376,8 @@ def test_the_harness_knows_every_option(capsys: pytest.CaptureFixture[str]) -> N
     from advisor.commands.measure import command
     from measure.cli import _parser
 
-    ours = {o for p in command.params for o in p.opts} - {"--format", "--db"}
+    of_the_database = {"--format", "--db", "--target", "--max-seeds", "--resume"}
+    ours = {o for p in command.params for o in p.opts} - of_the_database
     with pytest.raises(SystemExit):
         _parser().parse_args(["run", "--help"])
     said = capsys.readouterr().out
@@ -352,26 +386,29 @@ def test_the_harness_knows_every_option(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_the_defaults_that_the_help_names_are_those_of_the_harness() -> None:
     from advisor.commands.measure import command
-    from measure.cli import _parser
+    from measure.campaign_file import requests_of
 
-    known = vars(_parser().parse_args(["run", "--architecture", "a2"]))
+    usual = asdict(requests_of({"architecture": "a2"})[0])
+    named = ("profile", "seeds", "first_seed", "world_size", "detector", "device")
     for option in command.params:
-        said = getattr(option, "help", None) or ""
-        if option.name in known and known[option.name] is not None and option.name != "folder":
-            named = "its own" if known[option.name] is None else str(known[option.name])
-            assert f"[default: {named}]" in said or option.name == "architecture", option.name
+        if option.name in named:
+            said = getattr(option, "help", None) or ""
+            assert f"[default: {usual[option.name]}]" in said, option.name
 
 
 def test_time_flies_only_where_something_is_left() -> None:
     from advisor.commands.progress import TimeLeft
 
     left = TimeLeft()
-    left.runs = 2
-    assert left.words() == ""
-    left.finished(30.0)
-    assert left.words() == "about 30 s left"
-    left.finished(10.0)
-    assert left.words() == ""
+    about = {"architecture": "a2", "mechanism": "ft1", "trace": None}
+    left.event({"event": "planned", "runs": 2, "left": ["a2 ft1 none"] * 2, "done": {}})
+    assert (left.words(), left.done) == ("", 0)
+    left.event({"event": "run-started", **about})
+    left.event({"event": "run-finished", "wall_s": 30.0})
+    assert (left.words(), left.done) == ("about 30 s left", 1)
+    left.event({"event": "run-started", **about})
+    left.event({"event": "run-finished", "wall_s": 10.0})
+    assert (left.words(), left.done) == ("", 2)
 
 
 def test_a_terminal_gets_a_live_line(database: Path, tmp_path: Path) -> None:
@@ -379,7 +416,9 @@ def test_a_terminal_gets_a_live_line(database: Path, tmp_path: Path) -> None:
     reader, writer = os.openpty()
     code = (
         "from advisor.commands.measure import measure\n"
-        f"measure({str(database)!r}, {fake(tmp_path / 'runs', 2)!r})\n"
+        "from pathlib import Path\n"
+        f"folder = Path({str(tmp_path / 'runs')!r})\n"
+        f"measure({str(database)!r}, {fake(tmp_path / 'runs', 2)!r}, folder)\n"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, stderr=writer, stdout=subprocess.DEVNULL

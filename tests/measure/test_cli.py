@@ -51,17 +51,18 @@ def small(*options: str) -> list[str]:
 
 def test_events_and_records(mark: str, tmp_path: Path) -> None:
     done = finished(
-        mark, tmp_path, *small("--architecture", "a5", "--seeds", "2", "--cluster", "mine")
+        mark,
+        tmp_path,
+        *small("--architecture", "a5", "--seeds", "2", "--cluster", "mine", "--order", "fixed"),
     )
     assert done.returncode == 0, done.stderr
     events = [json.loads(line) for line in done.stdout.splitlines()]
-    assert events[0] == {
-        "event": "plan",
-        "runs": 2,
-        "cluster": "mine",
-        "campaign": events[0]["campaign"],
-        "folder": str(tmp_path / events[0]["campaign"]),
-    }
+    plan = events[0]
+    assert (plan["event"], plan["runs"], plan["cluster"]) == ("plan", 2, "mine")
+    assert plan["folder"] == str(tmp_path / plan["campaign"])
+    assert [cell["run_id"] for cell in plan["cells"]] == [
+        f"{plan['campaign']}/a5-ft9-f1-s{seed}" for seed in (0, 1)
+    ]
     assert events[-1] == {"event": "end", "finished": 2}
     records = [event["record"] for event in events if event["event"] == "run-finished"]
     found = [json.loads(Path(record).read_text(encoding="utf-8")) for record in records]
@@ -75,6 +76,10 @@ def test_events_and_records(mark: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        ([], "give --architecture, --matrix or --campaign-file"),
+        (["--architecture", "a2", "--device", "tpu"], "unknown device 'tpu': known are auto, cpu"),
+        (["--architecture", "a2", "--order-seed", "-1"], "order seed must be from 0"),
+        (["--campaign-file", "no.toml"], "no.toml: cannot read the campaign"),
         (["--architecture", "a9"], "unknown architecture 'a9': known are a1-sync"),
         (["--architecture", "a2", "--mechanism", "ft99"], "unknown mechanism 'ft99'"),
         (["--architecture", "a2", "--mechanism", "ft1+ft7"], "tiers are different ones of ft1"),

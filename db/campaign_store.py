@@ -1,0 +1,435 @@
+"""Writes what becomes of a campaign's cells. Every change of hands is one UPDATE whose WHERE says
+what has to be true, and whose row count says whether it was; so it holds on SQLite and PostgreSQL,
+whoever else writes.
+
+A campaign has one controller at a time. Taking it over raises its term; every write of a controller
+asks for its own term, so that one who lost the campaign (stopped for an hour, say) changes nothing.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Engine, func, insert, select, update
+from sqlalchemy.sql import ColumnElement
+
+from db.campaign_plan import CampaignPlanPart, CellPart
+from db.errors import DatabaseError, NotFoundError
+from db.ingest import add_surroundings
+from db.models import Base
+from db.records import CampaignStatus, CellStatus
+from db.session import reading, writing
+
+_CAMPAIGNS = Base.metadata.tables["campaigns"]
+_PLANS = Base.metadata.tables["campaign_plans"]
+_CELLS = Base.metadata.tables["campaign_cells"]
+_OPEN = (str(CellStatus.PENDING), str(CellStatus.STALE))
+
+LEASE_S = 60.0
+"""A heartbeat older than this is no sign of life."""
+
+
+class CampaignRunsError(DatabaseError):
+    """Another controller runs the campaign."""
+
+
+class CampaignLostError(DatabaseError):
+    """Another controller took the campaign over while this one was silent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """A process that runs campaigns: where it is, and what tells it from later ones of its number.
+
+    `process` is what the kernel says of the process's start, `boot_id` of the host's.
+    """
+
+    host: str
+    pid: int
+    process: str
+    boot_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """How sure to become of each tuple: runs are added until the 95 % interval of its overhead or
+    recovery is within `fraction` of the value, from `least` seeds up to `most`."""
+
+    fraction: float
+    least: int
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A campaign in the hands of a controller."""
+
+    campaign: str
+    term: int
+    cluster: str
+    folder: str
+    command: str
+    seed: int
+    created_at: str
+    target: Target | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCell:
+    """A cell that has been claimed, as it is handed to the harness."""
+
+    ordinal: int
+    run_id: str
+    parameters: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCell:
+    """A cell of a campaign, whatever became of it."""
+
+    run_id: str
+    architecture: str
+    mechanism: str
+    trace: str | None
+    seed: int
+    status: CellStatus
+    wall_s: float | None
+    parameters: dict[str, Any]
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is still to be run, or to be run to its end."""
+        return self.status not in (CellStatus.COMPLETE, CellStatus.FAILED)
+
+
+def now_utc(ago_s: float = 0.0) -> str:
+    """The instant `ago_s` seconds ago, as the schema has it."""
+    return (datetime.now(UTC) - timedelta(seconds=ago_s)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def store_plan(
+    engine: Engine, plan: CampaignPlanPart, controller: Controller, target: Target | None = None
+) -> Taken:
+    """Stores the campaign and all its cells at once, in the hands of this controller.
+
+    Raises InvalidDataError where the cluster is another one of the same name.
+    """
+    campaign = plan.campaign.campaign
+    with writing(engine) as connection:
+        add_surroundings(connection, plan, CampaignStatus.RUNNING)
+        connection.execute(
+            insert(_PLANS),
+            {
+                "campaign": campaign,
+                "folder": plan.folder,
+                "order_seed": plan.order_seed,
+                "target_fraction": target and target.fraction,
+                "least_seeds": target and target.least,
+                "most_seeds": target and target.most,
+                "term": 1,
+                **asdict(controller),
+            },
+        )
+        connection.execute(insert(_CELLS), _cell_rows(campaign, plan.cells, 1))
+        _beat(connection, campaign)
+    return Taken(
+        campaign,
+        1,
+        plan.cluster.cluster,
+        plan.folder,
+        plan.campaign.command,
+        plan.campaign.seed,
+        plan.campaign.created_at,
+        target,
+    )
+
+
+def take_over(
+    engine: Engine,
+    campaign: str,
+    controller: Controller,
+    is_gone: Callable[[Controller], bool | None],
+) -> Taken:
+    """Takes a campaign that nobody runs any more; what was running is `stale` then.
+
+    `is_gone` says whether a process has ended, None where it cannot know: the heartbeat decides
+    then. Raises CampaignRunsError, NotFoundError.
+    """
+    with writing(engine) as connection:
+        row = _plan_row(connection, campaign)
+        if not _is_free(row, is_gone):
+            raise CampaignRunsError(
+                f"campaign {campaign} is running: process {row['pid']} on {row['host']}, last "
+                f"heartbeat {row['heartbeat_at']}; watch it with `advisor campaigns show "
+                f"{campaign} --follow`"
+            )
+        took = connection.execute(
+            update(_PLANS)
+            .where(_PLANS.c.campaign == campaign, _PLANS.c.term == row["term"])
+            .values(term=row["term"] + 1, **asdict(controller))
+        )
+        if took.rowcount != 1:
+            raise CampaignRunsError(f"campaign {campaign} is running: another process took it")
+        connection.execute(
+            update(_CELLS)
+            .where(_CELLS.c.campaign == campaign, _CELLS.c.status == str(CellStatus.RUNNING))
+            .values(status=str(CellStatus.STALE), reason="its controller was gone")
+        )
+        connection.execute(
+            update(_CAMPAIGNS)
+            .where(_CAMPAIGNS.c.campaign == campaign)
+            .values(status=str(CampaignStatus.RUNNING), heartbeat_at=now_utc(), finished_at=None)
+        )
+        return _taken(row)
+
+
+def _plan_row(connection: Connection, campaign: str) -> dict[str, Any]:
+    of_campaign = [column for column in _CAMPAIGNS.c if column.name != "campaign"]
+    statement = (
+        select(_PLANS, *of_campaign)
+        .join_from(_PLANS, _CAMPAIGNS)
+        .where(_PLANS.c.campaign == campaign)
+    )
+    row = connection.execute(statement).mappings().one_or_none()
+    if row is not None:
+        return dict(row)
+    known = select(_CAMPAIGNS.c.created_at).where(_CAMPAIGNS.c.campaign == campaign)
+    if connection.execute(known).first():
+        raise NotFoundError(f"campaign {campaign!r} has no plan: its records were ingested")
+    raise NotFoundError(f"no campaign {campaign!r}: `advisor campaigns` lists those there are")
+
+
+def _is_free(row: dict[str, Any], is_gone: Callable[[Controller], bool | None]) -> bool:
+    if row["pid"] is None:
+        return True
+    gone = is_gone(Controller(row["host"], row["pid"], row["process"], row["boot_id"]))
+    if gone is not None:
+        return gone
+    return (row["heartbeat_at"] or "") < now_utc(LEASE_S)
+
+
+def _taken(row: dict[str, Any]) -> Taken:
+    fraction = row["target_fraction"]
+    return Taken(
+        row["campaign"],
+        row["term"] + 1,
+        row["cluster"],
+        row["folder"],
+        row["command"],
+        row["seed"],
+        row["created_at"],
+        None if fraction is None else Target(fraction, row["least_seeds"], row["most_seeds"]),
+    )
+
+
+def beat(engine: Engine, taken: Taken) -> None:
+    """Says that the controller lives. Raises CampaignLostError."""
+    with writing(engine) as connection:
+        _require_mine(connection, taken)
+        _beat(connection, taken.campaign)
+
+
+def _beat(connection: Connection, campaign: str) -> None:
+    now = now_utc()
+    of_campaign = _CAMPAIGNS.c.campaign == campaign
+    connection.execute(update(_CAMPAIGNS).where(of_campaign).values(heartbeat_at=now))
+    running = (_CELLS.c.campaign == campaign) & (_CELLS.c.status == str(CellStatus.RUNNING))
+    connection.execute(update(_CELLS).where(running).values(heartbeat_at=now))
+
+
+def claim(engine: Engine, taken: Taken, controller: Controller) -> OpenCell | None:
+    """The next cell that is open, running from now on; None if there is none.
+
+    Raises CampaignLostError.
+    """
+    with writing(engine) as connection:
+        _require_mine(connection, taken)
+        statement = (
+            select(_CELLS)
+            .where(_CELLS.c.campaign == taken.campaign, _CELLS.c.status.in_(_OPEN))
+            .order_by(_CELLS.c.ordinal)
+            .limit(1)
+        )
+        row = connection.execute(statement).mappings().one_or_none()
+        if row is None:
+            return None
+        now = now_utc()
+        moved = _move(
+            connection,
+            taken,
+            row["ordinal"],
+            _OPEN,
+            status=str(CellStatus.RUNNING),
+            attempts=_CELLS.c.attempts + 1,
+            host=controller.host,
+            pid=controller.pid,
+            boot_id=controller.boot_id,
+            heartbeat_at=now,
+            started_at=now,
+            reason="",
+        )
+        if not moved:
+            raise CampaignLostError(f"campaign {taken.campaign}: another process took its cells")
+        return _open(row)
+
+
+def all_cells(engine: Engine, taken: Taken) -> list[PlannedCell]:
+    """Every cell, in its order."""
+    names = ("run_id", "architecture", "mechanism", "trace", "seed", "status", "wall_s")
+    statement = (
+        select(*(_CELLS.c[name] for name in names), _CELLS.c.parameters)
+        .where(_CELLS.c.campaign == taken.campaign)
+        .order_by(_CELLS.c.ordinal)
+    )
+    with reading(engine) as connection:
+        rows = connection.execute(statement).mappings().all()
+    return [
+        PlannedCell(
+            **{
+                **row,
+                "status": CellStatus(row["status"]),
+                "parameters": json.loads(row["parameters"]),
+            }
+        )
+        for row in rows
+    ]
+
+
+def open_cells(engine: Engine, taken: Taken) -> list[OpenCell]:
+    """The cells that are still to run; of those that somebody began records may be there."""
+    with reading(engine) as connection:
+        statement = (
+            select(_CELLS)
+            .where(_CELLS.c.campaign == taken.campaign, _CELLS.c.status.in_(_OPEN))
+            .order_by(_CELLS.c.ordinal)
+        )
+        return [_open(row) for row in connection.execute(statement).mappings()]
+
+
+def _open(row: Any) -> OpenCell:
+    return OpenCell(row["ordinal"], row["run_id"], json.loads(row["parameters"]))
+
+
+def settle(
+    engine: Engine,
+    taken: Taken,
+    ordinal: int,
+    status: CellStatus,
+    reason: str = "",
+    wall_s: float | None = None,
+) -> bool:
+    """Marks a cell that was running, or was found open; False if it was settled before."""
+    is_over = status in (CellStatus.COMPLETE, CellStatus.FAILED)
+    values: dict[str, Any] = {"status": str(status), "reason": reason}
+    if is_over:
+        values |= {"finished_at": now_utc(), "wall_s": wall_s}
+    with writing(engine) as connection:
+        _require_mine(connection, taken)
+        before = (str(CellStatus.RUNNING), *_OPEN)
+        return _move(connection, taken, ordinal, before, **values)
+
+
+def _move(
+    connection: Connection, taken: Taken, ordinal: int, before: Sequence[str], **values: Any
+) -> bool:
+    """Compare and set: whether the cell was in one of the states `before`, and is changed now."""
+    done = connection.execute(
+        update(_CELLS)
+        .where(
+            _CELLS.c.campaign == taken.campaign,
+            _CELLS.c.ordinal == ordinal,
+            _CELLS.c.status.in_(before),
+            _is_mine(taken),
+        )
+        .values(**values)
+    )
+    return done.rowcount == 1
+
+
+def _is_mine(taken: Taken) -> ColumnElement[bool]:
+    return (
+        select(_PLANS.c.term)
+        .where(_PLANS.c.campaign == taken.campaign, _PLANS.c.term == taken.term)
+        .exists()
+    )
+
+
+def _require_mine(connection: Connection, taken: Taken) -> None:
+    """Raises CampaignLostError; on PostgreSQL it keeps others from taking it until the commit."""
+    mine = (
+        select(_PLANS.c.term)
+        .where(_PLANS.c.campaign == taken.campaign, _PLANS.c.term == taken.term)
+        .with_for_update()
+    )
+    if connection.execute(mine).first() is None:
+        raise CampaignLostError(
+            f"campaign {taken.campaign} was taken over by another process: nothing more is stored"
+        )
+
+
+def add_cells(engine: Engine, taken: Taken, cells: Iterable[CellPart]) -> int:
+    """Plans more cells, behind those that there are; returns how many."""
+    with writing(engine) as connection:
+        _require_mine(connection, taken)
+        highest = select(func.max(_CELLS.c.ordinal)).where(_CELLS.c.campaign == taken.campaign)
+        first = int(connection.execute(highest).scalar_one()) + 1
+        rows = _cell_rows(taken.campaign, cells, first)
+        connection.execute(insert(_CELLS), rows)
+    return len(rows)
+
+
+def _cell_rows(campaign: str, cells: Iterable[CellPart], first: int) -> list[dict[str, Any]]:
+    return [
+        {
+            "campaign": campaign,
+            "ordinal": ordinal,
+            "run_id": cell.run_id,
+            "architecture": cell.architecture,
+            "mechanism": cell.mechanism,
+            "trace": cell.trace,
+            "seed": cell.seed,
+            "parameters": json.dumps(cell.model_dump(), separators=(",", ":"), sort_keys=True),
+            "status": str(CellStatus.PENDING),
+            "attempts": 0,
+        }
+        for ordinal, cell in enumerate(cells, start=first)
+    ]
+
+
+def let_go(engine: Engine, taken: Taken) -> CampaignStatus:
+    """Gives the campaign back: `stale` where cells are left, `failed` where every one of them
+    failed, `complete` otherwise. A cell that was still running is stale. Raises CampaignLostError.
+    """
+    with writing(engine) as connection:
+        _require_mine(connection, taken)
+        of_campaign = _CELLS.c.campaign == taken.campaign
+        connection.execute(
+            update(_CELLS)
+            .where(of_campaign, _CELLS.c.status == str(CellStatus.RUNNING))
+            .values(status=str(CellStatus.STALE), reason="interrupted")
+        )
+        found = connection.execute(select(_CELLS.c.status).where(of_campaign)).scalars().all()
+        status = _status_of(found)
+        is_over = status is not CampaignStatus.STALE
+        connection.execute(
+            update(_CAMPAIGNS)
+            .where(_CAMPAIGNS.c.campaign == taken.campaign)
+            .values(status=str(status), finished_at=now_utc() if is_over else None)
+        )
+        connection.execute(
+            update(_PLANS)
+            .where(_PLANS.c.campaign == taken.campaign, _PLANS.c.term == taken.term)
+            .values(host=None, pid=None, process=None, boot_id=None)
+        )
+    return status
+
+
+def _status_of(cells: Iterable[str]) -> CampaignStatus:
+    kinds = set(cells)
+    if kinds & {*_OPEN, str(CellStatus.RUNNING)}:
+        return CampaignStatus.STALE
+    if kinds == {str(CellStatus.FAILED)}:
+        return CampaignStatus.FAILED
+    return CampaignStatus.COMPLETE
