@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from sqlalchemy import Engine
 
 from advisor.campaign_summary import TupleSummary, summarise
+from advisor.drift import Drift, drift_of
 from advisor.errors import AdvisorError
 from advisor.harness import Event, Harness, harness_command
 from advisor.processes import is_gone, this_process
@@ -21,6 +22,7 @@ from advisor.seeds import more_seeds
 from advisor.time_left import Kind, kind_of
 from db import campaign_store
 from db.campaign_plan import CellPart, read_plan
+from db.campaign_queries import baseline_steps
 from db.campaign_store import CampaignLostError, OpenCell, PlannedCell, Taken, Target
 from db.errors import DatabaseError, InvalidDataError
 from db.harvest import HarvestReport, harvest
@@ -60,6 +62,7 @@ class Measured:
     """One line for each cell of this command that is no evidence."""
     harvested: list[HarvestReport] = field(default_factory=list)
     tuples: list[TupleSummary] = field(default_factory=list)
+    drift: Drift | None = None
     status: CampaignStatus = CampaignStatus.PENDING
 
     @property
@@ -147,6 +150,7 @@ class CampaignRun:
             with reading(engine) as connection:
                 wanted = RunFilter(campaign=measured.campaign)
                 runs = list_runs(connection, wanted, limit=_MOST_RUNS)
+                measured.drift = drift_of(baseline_steps(connection, measured.campaign))
         except DatabaseError as error:
             measured.refused.append(str(error))
             return
@@ -370,5 +374,6 @@ def as_json(measured: Measured, clusters: list[Mapping[str, Any]]) -> dict[str, 
         "refused": measured.refused,
         "failed": measured.failed,
         "clusters": clusters,
+        "drift": None if measured.drift is None else measured.drift.as_json(),
         "tuples": [each.as_json() for each in measured.tuples],
     }

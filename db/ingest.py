@@ -140,19 +140,25 @@ def _ingest(connection: Connection, file: RecordFile, status: CampaignStatus) ->
         if not _is_known(connection, file):
             raise InvalidDataError("the same record is stored already, under another run id")
         return False
-    for table, rows in (
-        ("run_records", [{"run_id": record.run_id, "record": file.text}]),
-        ("run_values", run_rows.value_rows(record)),
-        ("fault_events", run_rows.fault_rows(record)),
-        ("detections", run_rows.detection_rows(record)),
-        ("recovery_phases", run_rows.phase_rows(record)),
-        ("run_recoveries", run_rows.recovery_rows(record)),
-        ("run_saves", run_rows.save_rows(record)),
-        ("emergency_saves", run_rows.emergency_rows(record)),
-    ):
+    for table, rows in rows_of(file).items():
         if rows:
             connection.execute(insert(_TABLES[table]), rows)
     return True
+
+
+def rows_of(file: RecordFile) -> dict[str, list[Row]]:
+    """What a record becomes beside its row in `runs`, by table, in the order of insertion."""
+    record = file.record
+    return {
+        "run_records": [{"run_id": record.run_id, "record": file.text}],
+        "run_values": run_rows.value_rows(record),
+        "fault_events": run_rows.fault_rows(record),
+        "detections": run_rows.detection_rows(record),
+        "recovery_phases": run_rows.phase_rows(record),
+        "run_recoveries": run_rows.recovery_rows(record),
+        "run_saves": run_rows.save_rows(record),
+        "emergency_saves": run_rows.emergency_rows(record),
+    }
 
 
 def add_surroundings(

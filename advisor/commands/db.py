@@ -109,6 +109,33 @@ def export(cluster: str, output: Path, force: bool, db_url: str | None) -> None:
     echo(f"{output}: {sum(map(len, bundle['kinds'].values()))} rows of {cluster}")
 
 
+@command.command()
+@database_option
+def rebuild(db_url: str | None) -> None:
+    """Compute everything that came from run records anew, and say what differed.
+
+    The records are in the database. Where nothing was changed by hand nothing differs; exit code 1
+    if a record itself is not the one that was stored.
+    """
+    from advisor.evidence import opened
+    from db.rebuild import rebuild as rebuild_database
+
+    with opened(db_url) as engine:
+        report = rebuild_database(engine)
+    for run_id in report.differed:
+        echo(f"  {run_id}: differed from its record")
+    for run_id in report.damaged:
+        echo(f"  {run_id}: its record is not the one that was stored; left as it is")
+    points = sum(each.points for each in report.harvests)
+    changed = sum(each.added + each.updated for each in report.harvests)
+    echo(
+        f"{report.runs} records read: {len(report.differed)} runs and {changed} of {points} "
+        "operating points differed"
+    )
+    if report.damaged:
+        raise AdvisorError(f"{len(report.damaged)} records are damaged: see above")
+
+
 def _report(db_url: str | None, migrate: Callable[[str], "Migrated"]) -> None:
     from db.urls import database_url, shown
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from advisor.commands.campaigns import drift_words
 from advisor.commands.ingest import harvest_json, harvest_words
 from advisor.commands.options import (
     DURATION,
@@ -334,20 +335,27 @@ def _once(make: Callable[[], "Engine"]) -> Callable[[], "Engine"]:
 def _echo_summary(measured: "Measured") -> None:
     if not measured.tuples:
         return
-    if any(each.way or each.recovered or _has_overhead(each) for each in measured.tuples):
-        rows = [_mechanism_row(each) for each in measured.tuples]
-        echo_table(_MECHANISM_HEADER, rows, numeric=(2, 4, 5, 6, 7, 8, 9))
-        echo(_UNITS)
-    else:
-        rows = [_row(each) for each in measured.tuples]
-        echo_table(_HEADER, rows, numeric=(3, 5, 6, 7, 8, 9))
-    for each in measured.tuples:
-        if each.infeasible_reason:
-            echo(printable(f"{_name(each)}: infeasible: {each.infeasible_reason}"))
+    echo_tuples(measured.tuples)
     stored = f"{len(measured.stored)} of {measured.planned} runs stored"
     echo(f"\n{stored} as campaign {measured.campaign}, records in {measured.folder}")
     for report in measured.harvested:
         echo(harvest_words(report))
+    if measured.drift is not None and measured.drift.is_seen:
+        echo(drift_words(measured.drift))
+
+
+def echo_tuples(tuples: Sequence["TupleSummary"]) -> None:
+    """A table with a row for each tuple, and below it why some cannot run."""
+    if any(each.way or each.recovered or _has_overhead(each) for each in tuples):
+        rows = [_mechanism_row(each) for each in tuples]
+        echo_table(_MECHANISM_HEADER, rows, numeric=(2, 4, 5, 6, 7, 8, 9))
+        echo(_UNITS)
+    else:
+        rows = [_row(each) for each in tuples]
+        echo_table(_HEADER, rows, numeric=(3, 5, 6, 7, 8, 9))
+    for each in tuples:
+        if each.infeasible_reason:
+            echo(printable(f"{_name(each)}: infeasible: {each.infeasible_reason}"))
 
 
 def _has_overhead(each: "TupleSummary") -> bool:

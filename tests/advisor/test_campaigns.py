@@ -1,0 +1,114 @@
+"""`advisor campaigns`: what it says of campaigns that ran with a harness that only pretends."""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from advisor import cli
+from advisor.commands.measure import measure
+from advisor.drift import Drift
+from tests.advisor.test_measure import ROOT, fake, started, wait_for
+from tests.db.run_records import CAMPAIGN
+
+Called = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def database(shipped_database: Path, tmp_path: Path) -> Path:
+    path = tmp_path / "advisor.db"
+    shutil.copy(shipped_database, path)
+    return path
+
+
+@pytest.fixture
+def call(database: Path, capsys: pytest.CaptureFixture[str]) -> Called:
+    def called(*arguments: str) -> tuple[int, str, str]:
+        code = cli.run([*arguments, "--db", str(database)])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return called
+
+
+def test_a_finished_campaign(database: Path, tmp_path: Path, call: Called) -> None:
+    measure(str(database), fake(tmp_path / "runs", 3, "cell-failed"), tmp_path / "runs")
+    code, out, _ = call("campaigns")
+    assert code == 0
+    assert out.splitlines()[1].split()[:7] == [CAMPAIGN, "mybox", "complete", "3", "3", "1", "0"]
+    code, out, _ = call("campaigns", "show", CAMPAIGN)
+    lines = out.splitlines()
+    assert lines[0] == f"{CAMPAIGN} complete: 3 of 3 cells done; 1 failed"
+    assert (
+        lines[2] == "order: shuffled, seed 7; drift of the machine: not known (too few baselines)"
+    )
+    assert lines[-1] == f"failed: {CAMPAIGN}/a2-ft9-f1-s1: ValueError: a bug in one cell"
+    assert "halted" in out
+
+
+def test_json_has_every_cell(database: Path, tmp_path: Path, call: Called) -> None:
+    measure(str(database), fake(tmp_path / "runs", 4), tmp_path / "runs")
+    (listed,) = json.loads(call("campaigns", "--format", "json")[1])
+    shown = json.loads(call("campaigns", "show", CAMPAIGN, "--format", "json")[1])
+    assert listed["counts"]["complete"] == shown["counts"]["complete"] == 4
+    assert [cell["status"] for cell in shown["cells"]] == ["complete"] * 4
+    assert shown["drift"]["n"] == 4
+    assert shown["time_left_s"] == 0.0
+    assert shown["tuples"][0]["runs"] == 4
+    assert call("campaigns", "--format", "csv")[1].startswith("campaign,cluster,status,cells,done")
+
+
+def test_it_can_be_followed_from_another_process_while_it_runs(
+    database: Path, tmp_path: Path
+) -> None:
+    running = started(database, tmp_path / "runs", 3, "slow")
+    wait_for(running, "run 2 of 3")
+    command = ["-m", "advisor", "campaigns", "show", CAMPAIGN, "--follow", "--db", str(database)]
+    with subprocess.Popen(
+        [sys.executable, *command], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as watching:
+        assert watching.stdout is not None
+        first = watching.stdout.readline()
+        assert first.startswith(f"{CAMPAIGN} running: 1 of 3 cells done; now a2 ft9 F1 seed 1")
+        running.terminate()
+        _, err = running.communicate(timeout=60)
+        rest = watching.stdout.read()
+    assert running.returncode == 130, err
+    assert watching.returncode == 0
+    assert f"{CAMPAIGN} stale: 1 of 3 cells done" in rest
+    assert f"go on with `advisor measure --resume {CAMPAIGN}`" in rest
+
+
+def test_a_drift_says_whether_it_can_be_told_from_none() -> None:
+    from advisor.commands.campaigns import drift_words
+
+    assert drift_words(Drift(0.02, 0.01, 12, 2.0)) == (
+        "drift of the machine: step time 2 % ± 1 % an hour (95 %, 12 baselines over 2 h)"
+    )
+    assert drift_words(Drift(0.01, 0.02, 12, 2.0)).endswith("none that could be told from zero")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--resume", "x", "--seeds", "3"], "--resume goes on with a campaign as it was planned"),
+        (["--resume", "x", "--matrix"], "leave other options"),
+        (["--resume", "x", "--target", "5%"], "leave other options"),
+        (["--architecture", "a2", "--max-seeds", "5"], "--max-seeds belongs to --target"),
+        (["--architecture", "a2", "--target", "0%"], "--target must be above 0 %"),
+        (["--architecture", "a2", "--target", "5"], "'--target'"),
+        (
+            ["--architecture", "a2", "--target", "5%", "--seeds", "9", "--max-seeds", "3"],
+            "--max-seeds 3 is below --seeds 9",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line(call: Called, options: list[str], said: str) -> None:
+    code, out, err = call("measure", *options)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert len(err.splitlines()) == 1
