@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak exposure matrix overheads leads resume screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak exposure matrix overheads leads resume screenshots data clean
 
 help:
 	@echo "make demo       set up, create a database with the paper's cluster, recommend"
@@ -15,6 +15,7 @@ help:
 	@echo "make format     format the code"
 	@echo "make benchmark  the performance figures, as ratios"
 	@echo "make soak       hundreds of real runs under faults, one after the other"
+	@echo "make campaigns-soak  a campaign whose controller is killed 50 times"
 	@echo "make exposure   what a lost worker does to each architecture on this machine"
 	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
 	@echo "make resume     that a resumed training equals an uninterrupted one, everywhere"
@@ -81,7 +82,11 @@ resume: measuring
 	$(BIN)/python -m pytest -m soak tests/measure/mechanisms/test_resume_equals.py
 
 soak: measuring
-	$(BIN)/python -m pytest -m soak -s tests/soak
+	$(BIN)/python -m pytest -m soak -s tests/soak/test_soak.py
+
+# 40 cells, kill -9 at 50 moments (SOAK_SEED chooses them), resumed each time.
+campaigns-soak: measuring
+	$(BIN)/python -m pytest -m soak -s tests/soak/test_campaigns.py
 
 # The paper's Tables V and VI and its Fig. 2 on this machine, about 15 minutes on two idle cores.
 CLUSTER ?= 2-cores-8-ranks
