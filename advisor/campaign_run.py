@@ -24,7 +24,7 @@ from db import campaign_store
 from db.campaign_plan import CellPart, read_plan
 from db.campaign_queries import baseline_steps
 from db.campaign_store import CampaignLostError, OpenCell, PlannedCell, Taken, Target
-from db.errors import DatabaseError, InvalidDataError
+from db.errors import AnotherClusterError, DatabaseError, InvalidDataError
 from db.harvest import HarvestReport, harvest
 from db.ingest import RECORD_NAME, ingest_record
 from db.records import CampaignStatus, CellStatus, RunValidity
@@ -257,6 +257,9 @@ class CampaignRun:
                 self._settle(CellStatus.STALE, INTERRUPTED)
                 return
             ingest_record(self._open_database(), file, CampaignStatus.RUNNING)
+        except AnotherClusterError:
+            self._settle(CellStatus.STALE, "it ran on other hardware than the campaign's")
+            raise
         except InvalidDataError as error:
             measured.refused.append(str(error))
             self._shown.say(f"not stored: {error}")

@@ -1,13 +1,14 @@
 """What somebody who looks at a campaign wants to see, read in one snapshot."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
 from advisor.campaign_summary import TupleSummary, summarise
 from advisor.drift import Drift, drift_of
+from advisor.processes import is_alone
 from advisor.time_left import Kind, kind_of, time_left_s
 from db.campaign_queries import (
     CampaignSummary,
@@ -16,7 +17,8 @@ from db.campaign_queries import (
     campaign_cells,
     get_campaign,
 )
-from db.records import CellStatus
+from db.campaign_store import Controller
+from db.records import CampaignStatus, CellStatus
 from db.run_queries import RunFilter, list_runs
 
 _MOST_RUNS = 1_000_000
@@ -40,12 +42,23 @@ class CampaignView:
         return next((f"{_kind(cell)} seed {cell.seed}" for cell in running), "")
 
 
+def as_it_stands(summary: CampaignSummary) -> CampaignSummary:
+    """A campaign whose controller was killed is marked as running until somebody goes on with it;
+    it is stale."""
+    controller = None
+    if summary.host and summary.pid and summary.process and summary.boot_id:
+        controller = Controller(summary.host, summary.pid, summary.process, summary.boot_id)
+    if is_alone(summary.status, controller, summary.heartbeat_at):
+        return replace(summary, status=CampaignStatus.STALE)
+    return summary
+
+
 def campaign_view(connection: Connection, campaign: str) -> CampaignView:
     """Raises NotFoundError."""
     cells = campaign_cells(connection, campaign)
     runs = list_runs(connection, RunFilter(campaign=campaign), limit=_MOST_RUNS)
     return CampaignView(
-        get_campaign(connection, campaign),
+        as_it_stands(get_campaign(connection, campaign)),
         cells,
         tuple(summarise(runs)),
         drift_of(baseline_steps(connection, campaign)),

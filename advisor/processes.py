@@ -4,7 +4,8 @@ import os
 import socket
 from pathlib import Path
 
-from db.campaign_store import Controller
+from db.campaign_store import LEASE_S, Controller, now_utc
+from db.records import CampaignStatus
 
 
 def this_process() -> Controller:
@@ -21,6 +22,16 @@ def is_gone(other: Controller) -> bool | None:
     if other.process.partition(":")[0] != here.process.partition(":")[0]:
         return None
     return _process(other.pid) != other.process
+
+
+def is_alone(
+    status: CampaignStatus, controller: Controller | None, heartbeat_at: str | None
+) -> bool:
+    """Whether a campaign that is marked as running has nobody who runs it any more."""
+    if status is not CampaignStatus.RUNNING or controller is None:
+        return False
+    gone = is_gone(controller)
+    return (heartbeat_at or "") < now_utc(LEASE_S) if gone is None else gone
 
 
 def _process(pid: int) -> str:

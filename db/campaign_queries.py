@@ -14,7 +14,7 @@ _COUNTED = ", ".join(
 )
 _CAMPAIGNS = f"""
 SELECT g.campaign, g.cluster, g.command, g.status, g.created_at, g.heartbeat_at, g.finished_at,
-  p.order_seed, p.folder, p.host, p.pid,
+  p.order_seed, p.folder, p.host, p.pid, p.process, p.boot_id,
   (SELECT COUNT(*) FROM runs r WHERE r.campaign = g.campaign) AS stored,
   COUNT(c.ordinal) AS cells, {_COUNTED}
 FROM campaigns g
@@ -22,7 +22,7 @@ LEFT JOIN campaign_plans p ON p.campaign = g.campaign
 LEFT JOIN campaign_cells c ON c.campaign = g.campaign
 WHERE :campaign = '' OR g.campaign = :campaign
 GROUP BY g.campaign, g.cluster, g.command, g.status, g.created_at, g.heartbeat_at, g.finished_at,
-  p.order_seed, p.folder, p.host, p.pid
+  p.order_seed, p.folder, p.host, p.pid, p.process, p.boot_id
 ORDER BY g.created_at DESC, g.campaign DESC
 """  # noqa: S608 - codes of our own enumeration
 _CELLS = """
@@ -57,6 +57,8 @@ class CampaignSummary:
     folder: str | None
     host: str | None
     pid: int | None
+    process: str | None
+    boot_id: str | None
     stored: int
     cells: int
     counts: dict[CellStatus, int]

@@ -7,6 +7,7 @@ DatabaseError                 exit code 2
 ├── SchemaMismatchError       the schema is older than the code, or unknown to it
 ├── NetworkFilesystemError    SQLite on a file system whose locks cannot be trusted
 ├── InvalidDataError          rows that do not validate; every row named
+│   └── AnotherClusterError   a cluster of that name is there, with other hardware
 ├── NotFoundError             a named thing is not there; says what is
 └── QueryRefusedError         a typed statement: writes, malformed
     └── TooSlowError          ... or over the time limit
@@ -48,6 +49,10 @@ class InvalidDataError(DatabaseError):
     def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.problems = problems or (message,)
+
+
+class AnotherClusterError(InvalidDataError):
+    """The database has a cluster of the same name with other hardware."""
 
 
 class NotFoundError(DatabaseError):

@@ -16,14 +16,16 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from db import composed, run_rows
-from db.errors import InvalidDataError
+from db.errors import AnotherClusterError, InvalidDataError
 from db.models import Base
 from db.records import CampaignStatus
-from db.run_record import Record, RecordFile, read_record
+from db.run_record import INTERRUPTED, Record, RecordFile, read_record
 from db.run_rows import Row
 from db.session import writing
 
 RECORD_NAME = "record.json"
+ASIDE = ".aside-"
+"""In the name of a folder that was put aside: its run did not end, and was made again."""
 _TABLES = Base.metadata.tables
 _SAME_MEMORY = 0.02
 """Kernels differ in how much of a machine's memory they report."""
@@ -81,7 +83,11 @@ def record_files(path: Path) -> list[Path]:
     """The file itself, or the records in a folder, sorted. Raises InvalidDataError if none."""
     if path.is_file():
         return [path]
-    found = sorted(file for file in path.rglob(RECORD_NAME) if file.is_file())
+    found = sorted(
+        file
+        for file in path.rglob(RECORD_NAME)
+        if file.is_file() and not any(ASIDE in part for part in file.relative_to(path).parts)
+    )
     if not found:
         what = f"holds no {RECORD_NAME}" if path.is_dir() else "is neither a record nor a folder"
         raise InvalidDataError(f"{path} {what}")
@@ -107,7 +113,7 @@ def ingest_record(
         with writing(engine) as connection:
             is_new = _ingest(connection, file, status)
     except InvalidDataError as error:
-        raise InvalidDataError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error
     except IntegrityError as error:
         reason = " ".join(str(error.orig).split())
         raise InvalidDataError(f"{path}: the database refuses it: {reason}") from error
@@ -131,6 +137,7 @@ def _ingest(connection: Connection, file: RecordFile, status: CampaignStatus) ->
     if _is_known(connection, file):
         return False
     record = file.record
+    _refuse_interrupted(connection, record)
     _add_composed(connection, record.cell.mechanism)
     _require_catalogued(connection, record)
     add_surroundings(connection, record, status)
@@ -144,6 +151,17 @@ def _ingest(connection: Connection, file: RecordFile, status: CampaignStatus) ->
         if rows:
             connection.execute(insert(_TABLES[table]), rows)
     return True
+
+
+def _refuse_interrupted(connection: Connection, record: Record) -> None:
+    """A planned run that was interrupted is run again, under the id that one run only can have."""
+    cells = _TABLES["campaign_cells"]
+    planned = select(cells.c.run_id).where(cells.c.run_id == record.run_id)
+    if INTERRUPTED in record.validity_reasons and connection.execute(planned).first():
+        raise InvalidDataError(
+            f"run {record.run_id} was interrupted: `advisor measure --resume "
+            f"{record.campaign.campaign}` runs it again"
+        )
 
 
 def rows_of(file: RecordFile) -> dict[str, list[Row]]:
@@ -224,7 +242,7 @@ def _add_cluster(connection: Connection, record: run_rows.Surrounded) -> None:
     different += [name for name in sizes if not _is_same_memory(row[name], stored[name])]
     if different:
         listed = ", ".join(f"{name} {stored[name]!r}, not {row[name]!r}" for name in different)
-        raise InvalidDataError(
+        raise AnotherClusterError(
             f"there is another cluster called {row['cluster']!r}, with {listed}: "
             "measure under another name (--cluster)"
         )

@@ -28,12 +28,13 @@ def command(context: click.Context, fmt: str, db_url: str | None) -> None:
     """The campaigns of the database, the newest first; `show` for one of them."""
     if context.invoked_subcommand is not None:
         return
+    from advisor.campaign_view import as_it_stands
     from advisor.evidence import opened
     from db.campaign_queries import list_campaigns
     from db.session import reading
 
     with opened(db_url) as engine, reading(engine) as connection:
-        found = list_campaigns(connection)
+        found = [as_it_stands(each) for each in list_campaigns(connection)]
     rows = [_row(each) for each in found]
     if fmt == "json":
         echo_json([summary_json(each) for each in found])

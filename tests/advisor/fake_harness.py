@@ -6,6 +6,7 @@ slow (until Ctrl-C), deaf (to every signal).
 """
 
 import json
+import os
 import signal
 import sys
 import time
@@ -62,6 +63,7 @@ def main(folder: Path, runs: int, end: str) -> int:
         print("error: unknown architecture 'a9': known are a1-sync, a2", file=sys.stderr)
         return 2
     asked: list[int] = []
+    parent = os.getppid()
     signal.signal(signal.SIGINT, lambda number, _: asked.append(number))
     signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
     made = records(runs, end)
@@ -76,6 +78,8 @@ def main(folder: Path, runs: int, end: str) -> int:
             time.sleep(0.05)
         while number == 2 and end == "slow" and not asked:
             time.sleep(0.02)
+            if os.getppid() != parent:
+                return 1
         if number == 2 and end == "cell-failed":
             emit("run-failed", run=number, reason="ValueError: a bug in one cell")
             continue

@@ -83,6 +83,37 @@ def test_it_can_be_followed_from_another_process_while_it_runs(
     assert f"go on with `advisor measure --resume {CAMPAIGN}`" in rest
 
 
+def test_a_campaign_whose_controller_was_killed_is_stale(
+    database: Path, tmp_path: Path, call: Called
+) -> None:
+    running = started(database, tmp_path / "runs", 3, "slow")
+    wait_for(running, "run 2 of 3")
+    assert call("campaigns", "--format", "csv")[1].splitlines()[1].split(",")[2] == "running"
+    running.kill()
+    running.communicate(timeout=60)
+    assert call("campaigns", "--format", "csv")[1].splitlines()[1].split(",")[2] == "stale"
+    code, out, _ = call("campaigns", "show", CAMPAIGN, "--follow")
+    assert code == 0
+    assert f"{CAMPAIGN} stale: 1 of 3 cells done" in out
+
+
+def test_records_that_were_put_aside_or_interrupted_are_not_ingested(
+    database: Path, tmp_path: Path, call: Called
+) -> None:
+    running = started(database, tmp_path / "runs", 3, "slow")
+    wait_for(running, "run 2 of 3")
+    running.terminate()
+    running.communicate(timeout=60)
+    code, out, err = call("ingest", str(tmp_path / "runs"))
+    assert code == 2
+    assert "runs: 0 new, 1 already there" in out
+    assert f"was interrupted: `advisor measure --resume {CAMPAIGN}` runs it again" in err
+    half = tmp_path / "runs" / CAMPAIGN / "a2-ft9-f1-s1"
+    half.rename(half.with_name(f"{half.name}.aside-1"))
+    code, out, err = call("ingest", str(tmp_path / "runs"))
+    assert (code, out.splitlines()[0]) == (0, "runs: 0 new, 1 already there")
+
+
 def test_a_drift_says_whether_it_can_be_told_from_none() -> None:
     from advisor.commands.campaigns import drift_words
 
