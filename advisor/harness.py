@@ -114,8 +114,11 @@ class Harness:
             self._child.stdin.close()
 
     def interrupt(self) -> None:
-        """Lets the child end its current run in order, and no other begin."""
-        self._child.send_signal(signal.SIGINT)
+        """Lets the child end its current run in order, and no other begin.
+
+        By SIGTERM: what a shell starts in the background ignores SIGINT, and hands that on.
+        """
+        self._child.terminate()
 
     @property
     def exit_code(self) -> int | None:
@@ -165,7 +168,7 @@ class Harness:
     def _heard(self, _number: int, _frame: FrameType | None) -> None:
         self.interrupts += 1
         if self.interrupts == 1:
-            self._child.send_signal(signal.SIGINT)
+            self.interrupt()
             self._on_interrupt()
         else:
             self._end_now()

@@ -50,6 +50,21 @@ def test_a_finished_campaign(database: Path, tmp_path: Path, call: Called) -> No
     assert "halted" in out
 
 
+def test_a_campaign_is_the_same_on_both_databases(
+    shipped_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure(shipped_url, fake(tmp_path / "runs", 3, "cell-failed"), tmp_path / "runs")
+    capsys.readouterr()
+    for command, said in (
+        (["campaigns", "show", CAMPAIGN], "complete: 3 of 3 cells done; 1 failed"),
+        (["campaigns"], "complete"),
+        (["db", "rebuild"], "2 records read: 0 runs and 0 of 1 operating points differed"),
+        (["db", "check"], "sound"),
+    ):
+        assert cli.run([*command, "--db", shipped_url]) == 0
+        assert said in capsys.readouterr().out
+
+
 def test_json_has_every_cell(database: Path, tmp_path: Path, call: Called) -> None:
     measure(str(database), fake(tmp_path / "runs", 4), tmp_path / "runs")
     (listed,) = json.loads(call("campaigns", "--format", "json")[1])

@@ -148,10 +148,12 @@ def test_a_killed_rank_is_a_failed_cell_with_its_reason(mark: str, tmp_path: Pat
     assert second == ("complete", "")
 
 
-def test_ctrl_c_leaves_a_campaign_that_can_be_gone_on_with(mark: str, tmp_path: Path) -> None:
+def test_an_interruption_leaves_a_campaign_that_can_be_gone_on_with(
+    mark: str, tmp_path: Path
+) -> None:
     process = training(mark, tmp_path, *LONG, "--seeds", "2")
     campaign = the_campaign(tmp_path)
-    os.killpg(process.pid, signal.SIGINT)
+    process.terminate()
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert f"go on with `advisor measure --resume {campaign}`" in err.splitlines()[-1]
@@ -169,7 +171,7 @@ def test_a_second_controller_says_that_the_campaign_is_running(mark: str, tmp_pa
     assert (code, out) == (2, "")
     assert err.startswith(f"advisor: campaign {campaign} is running: process {process.pid} on ")
     assert len(err.splitlines()) == 1
-    os.killpg(process.pid, signal.SIGINT)
+    process.terminate()
     process.communicate(timeout=60)
     code, out, err = finished(other, arguments(tmp_path, "--resume", "nothing"))
     assert (code, err) == (

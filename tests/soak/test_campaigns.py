@@ -31,10 +31,9 @@ pytestmark = [pytest.mark.soak, pytest.mark.timeout(7200)]
 _SEED = int(os.environ.get("SOAK_SEED", "20261130"))
 _KILLS = int(os.environ.get("SOAK_KILLS", "50"))
 _CELLS = int(os.environ.get("SOAK_CAMPAIGN_CELLS", "40"))
-_STARTING_S = 3.0
-_RUNNING_S = 1.2
-_EARLY = 0.3
-"""The share of kills that come while the controller starts; the others come once it has cells."""
+_MOMENTS = ((0.3, "", 3.0), (0.3, "records in", 3.0), (0.4, "(valid)", 0.5))
+"""(Share of the kills, after which words of the controller they come, within how many seconds):
+while it starts, in its first cell (which waits for torch), and among the quick ones after it."""
 
 
 def test_a_campaign_survives_kill_9_at_random_moments(tmp_path: Path) -> None:
@@ -73,15 +72,13 @@ def _started(mark: str, folder: Path) -> "subprocess.Popen[str]":
 
 def _killed(process: "subprocess.Popen[str]", random_: random.Random) -> None:
     """Kills it at a moment, and does not wait for its harness, which may be ending a run."""
-    has_cells = threading.Event()
-    listener = threading.Thread(target=_listen, args=(process, has_cells), daemon=True)
+    ((_, words, within_s),) = random_.choices(_MOMENTS, [share for share, *_ in _MOMENTS])
+    heard = threading.Event()
+    listener = threading.Thread(target=_listen, args=(process, words, heard), daemon=True)
     listener.start()
-    if random_.random() < _EARLY:
-        delay_s = random_.uniform(0.0, _STARTING_S)
-    else:
-        has_cells.wait()
-        delay_s = random_.uniform(0.0, _RUNNING_S)
-    time.sleep(delay_s)
+    if words:
+        heard.wait()
+    time.sleep(random_.uniform(0.0, within_s))
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
     listener.join()
@@ -90,12 +87,12 @@ def _killed(process: "subprocess.Popen[str]", random_: random.Random) -> None:
             stream.close()
 
 
-def _listen(process: "subprocess.Popen[str]", has_cells: threading.Event) -> None:
+def _listen(process: "subprocess.Popen[str]", words: str, heard: threading.Event) -> None:
     assert process.stderr is not None
     for line in process.stderr:
-        if "records in" in line:
-            has_cells.set()
-    has_cells.set()  # it is over, or was killed before
+        if words in line:
+            heard.set()
+    heard.set()  # it is over, or was killed before
 
 
 def _state(folder: Path) -> str:
