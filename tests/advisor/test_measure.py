@@ -70,7 +70,7 @@ def test_every_run_is_stored_and_the_summary_says_what_it_showed(
 ) -> None:
     code, out, err = call(3, "done")
     assert code == 0, err
-    header, row, stored, harvested = filter(None, out.splitlines())
+    header, row, stored, harvested, drift = filter(None, out.splitlines())
     assert header.split("  ")[0] == "architecture"
     assert row.split() == (
         "a2 ft9 F1 3 halted 41 ± 2.48 5.12 s 10.2 s 0 100 % 3 of 3".split()  # noqa: SIM905
@@ -79,6 +79,7 @@ def test_every_run_is_stored_and_the_summary_says_what_it_showed(
         f"3 of 3 runs stored as campaign {CAMPAIGN}, records in {tmp_path / 'runs' / CAMPAIGN}"
     )
     assert harvested == "mybox: 1 operating point, 1 added, 0 updated"
+    assert drift.startswith("drift of the machine: step time -")
     assert "run 2 of 3: a2 ft9 F1 seed 1" in err
     assert "halted (valid), 21.5 s; about 43 s left" in err
     assert ask(database, "SELECT status, finished_at IS NULL FROM campaigns") == [("complete", 0)]
