@@ -1,6 +1,6 @@
 """What the runs of a campaign showed, one line a tuple. Pure: run summaries in, numbers out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -18,6 +18,12 @@ QUANTITIES = (
     RunQuantity.LOST_STEPS,
 )
 
+_VARIED = (
+    *("profile", "workload", "world_size", "interval_steps", "replicas"),
+    *("detector", "group_timeout_s", "way"),
+)
+"""What runs of one tuple can differ in; a campaign file can vary any of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class TupleSummary:
@@ -26,6 +32,8 @@ class TupleSummary:
     architecture: str
     mechanism: str
     trace: str | None
+    parameters: Mapping[str, Any]
+    """What tells it from another one of the same tuple in the campaign; empty if there is none."""
     way: str | None
     runs: int
     valid: int
@@ -44,6 +52,7 @@ class TupleSummary:
             "architecture": self.architecture,
             "mechanism": self.mechanism,
             "trace": self.trace,
+            "parameters": dict(self.parameters),
             "way": self.way,
             "runs": self.runs,
             "valid": self.valid,
@@ -60,14 +69,26 @@ class TupleSummary:
 
 
 def summarise(runs: Iterable[RunSummary]) -> list[TupleSummary]:
-    """One summary for each architecture, mechanism and trace, in their order."""
+    """One summary for each architecture, mechanism and trace, in their order; several where runs of
+    a tuple differ in what a campaign can vary, such as the interval."""
     tuples: dict[tuple[str, str, str], list[RunSummary]] = {}
     for run in runs:
         tuples.setdefault((run.architecture, run.mechanism, run.trace or ""), []).append(run)
-    return [_summary(found) for _, found in sorted(tuples.items())]
+    return [each for _, found in sorted(tuples.items()) for each in _by_parameters(found)]
 
 
-def _summary(runs: Sequence[RunSummary]) -> TupleSummary:
+def _by_parameters(runs: Sequence[RunSummary]) -> list[TupleSummary]:
+    """The summaries of one tuple, each with the parameters in which its runs differ from others."""
+    varied = [name for name in _VARIED if len({getattr(run, name) for run in runs}) > 1]
+    groups: dict[tuple[Any, ...], list[RunSummary]] = {}
+    for run in runs:
+        groups.setdefault(tuple(getattr(run, name) for name in varied), []).append(run)
+    # What is None, such as the interval of a mechanism that has none, has no order of its own.
+    ordered = sorted(groups.items(), key=lambda item: [(v is not None, v) for v in item[0]])
+    return [_summary(found, dict(zip(varied, key, strict=True))) for key, found in ordered]
+
+
+def _summary(runs: Sequence[RunSummary], parameters: Mapping[str, Any]) -> TupleSummary:
     valid = [run for run in runs if run.validity is RunValidity.VALID]
     outcomes = sorted(str(run.outcome) for run in runs if run.outcome is not None)
     recoveries = _present(valid, RunQuantity.RECOVERY_TOTAL)
@@ -75,6 +96,7 @@ def _summary(runs: Sequence[RunSummary]) -> TupleSummary:
         architecture=runs[0].architecture,
         mechanism=runs[0].mechanism,
         trace=runs[0].trace,
+        parameters=parameters,
         way=runs[0].way,
         runs=len(runs),
         valid=len(valid),

@@ -365,7 +365,9 @@ def _has_overhead(each: "TupleSummary") -> bool:
 
 
 def _name(each: "TupleSummary") -> str:
-    return f"{each.architecture} {each.mechanism} {each.trace or 'none'}"
+    name = f"{each.architecture} {each.mechanism} {each.trace or 'none'}"
+    told = (f"{key.removesuffix('_steps')} {value}" for key, value in each.parameters.items())
+    return ", ".join((name, *told))
 
 
 def _row(each: "TupleSummary") -> tuple[object, ...]:

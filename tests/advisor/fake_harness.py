@@ -2,7 +2,7 @@
 
 python -m tests.advisor.fake_harness FOLDER RUNS END
 END: done, mechanisms (up to four runs), usage, failed, bug, garbage, wrong-record, cell-failed,
-slow (until Ctrl-C), deaf (to every signal).
+varied (seeds beyond those planned as well), slow (until Ctrl-C), deaf (to every signal).
 """
 
 import json
@@ -30,6 +30,11 @@ def mechanisms() -> list[dict[str, Any]]:
     ]
 
 
+def varied(seed: int) -> dict[str, Any]:
+    """A run whose overhead is never that of the run before."""
+    return run_records.mechanism_record(trace=None, seed=seed, overhead=0.02 + 0.02 * (seed % 2))
+
+
 def planned(made: dict[str, Any]) -> dict[str, Any]:
     """The cell of a record, as the harness plans it."""
     cell = made["cell"]
@@ -40,6 +45,8 @@ def planned(made: dict[str, Any]) -> dict[str, Any]:
 def records(runs: int, end: str) -> list[dict[str, Any]]:
     if end == "mechanisms":
         return mechanisms()[:runs]
+    if end == "varied":
+        return [varied(seed) for seed in range(runs)]
     return [run_records.record(seed=seed, rate=40.0 + seed) for seed in range(runs)]
 
 
@@ -83,7 +90,10 @@ def main(folder: Path, runs: int, end: str) -> int:
         if number == 2 and end == "cell-failed":
             emit("run-failed", run=number, reason="ValueError: a bug in one cell")
             continue
-        (record,) = [each for each in made if each["run_id"] == cell["run_id"]]
+        if end == "varied":
+            record = varied(cell["seed"])
+        else:
+            (record,) = [each for each in made if each["run_id"] == cell["run_id"]]
         if number == 2 and end == "wrong-record":
             record["wall_s"] = -1
         if asked:

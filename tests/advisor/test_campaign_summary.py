@@ -73,3 +73,22 @@ def test_as_json(tuples: list[TupleSummary]) -> None:
         "n": 1,
         "ci95_half_width": None,
     }
+
+
+def test_runs_at_several_intervals_are_not_pooled(shipped_database: Path, tmp_path: Path) -> None:
+    database = tmp_path / "advisor.db"
+    database.write_bytes(shipped_database.read_bytes())
+    for steps in (10, 50):
+        for seed in (0, 1):
+            made = run_records.mechanism_record(seed=seed, trace=None, cell__interval_steps=steps)
+            run_id = f"{run_records.CAMPAIGN}/a2-ft1-none-{steps}-s{seed}"
+            run_records.write(tmp_path / "runs", {**made, "run_id": run_id})
+    engine = open_engine(str(database))
+    assert ingest(engine, tmp_path / "runs").refused == ()
+    with reading(engine) as connection:
+        found = summarise(list_runs(connection))
+    engine.dispose()
+    assert [(each.parameters, each.runs) for each in found] == [
+        ({"interval_steps": 10}, 2),
+        ({"interval_steps": 50}, 2),
+    ]

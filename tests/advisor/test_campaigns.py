@@ -12,6 +12,7 @@ import pytest
 from advisor import cli
 from advisor.commands.measure import measure
 from advisor.drift import Drift
+from db.campaign_store import Target
 from tests.advisor.test_measure import ROOT, fake, started, wait_for
 from tests.db.run_records import CAMPAIGN
 
@@ -63,6 +64,18 @@ def test_a_campaign_is_the_same_on_both_databases(
     ):
         assert cli.run([*command, "--db", shipped_url]) == 0
         assert said in capsys.readouterr().out
+
+
+def test_seeds_are_added_up_to_the_cap_and_become_rows(
+    database: Path, tmp_path: Path, call: Called
+) -> None:
+    target = Target(0.05, 2, 5)
+    folder = tmp_path / "runs"
+    measured = measure(str(database), fake(folder, 2, "varied"), folder, target=target)
+    assert (measured.planned, len(measured.stored)) == (5, 5)
+    shown = json.loads(call("campaigns", "show", CAMPAIGN, "--format", "json")[1])
+    assert [cell["seed"] for cell in shown["cells"]] == [0, 1, 2, 3, 4]
+    assert {cell["status"] for cell in shown["cells"]} == {"complete"}
 
 
 def test_json_has_every_cell(database: Path, tmp_path: Path, call: Called) -> None:

@@ -53,7 +53,7 @@ def test_a_campaign_survives_kill_9_at_random_moments(tmp_path: Path) -> None:
     aside = len(list(tmp_path.glob("runs/*/*.aside-*")))
     print(
         f"\n{_KILLS} kills (seed {_SEED}), of which {left['nothing planned']} before the plan, "
-        f"{left['between cells']} between cells, {left['in a cell']} in a cell; {before} cells "
+        f"{left['no cell running']} with no cell marked as running; {before} cells "
         f"were done by then; at the end {_CELLS} complete in {attempts} attempts by {term} "
         f"controllers, {aside} half-made runs put aside, nothing left behind"
     )
@@ -99,4 +99,4 @@ def _state(folder: Path) -> str:
     if not _is_planned(folder):
         return "nothing planned"
     running = ask(folder, "SELECT COUNT(*) FROM campaign_cells WHERE status = 'running'")
-    return "between cells" if running == [(0,)] else "in a cell"
+    return "no cell running" if running == [(0,)] else "a cell running"
