@@ -7,7 +7,6 @@ deadline of its own. Whatever happens, no process, port, file descriptor or shar
 run is left.
 """
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from measure.supervisor import ranks as processes
 from measure.supervisor.check import Proof, differences
 from measure.supervisor.detect import Limits
 from measure.supervisor.elect import Election, Traits, elect
+from measure.supervisor.grow import pause_step
 from measure.supervisor.observed import Ending, Observed, RankView, Recovery
 from measure.supervisor.ranks import RankProcess, RankStarter
 from measure.supervisor.store import hosted_store
@@ -42,11 +42,6 @@ _FREE_WITHIN_S = 1.0
 not woken when their sockets are shut."""
 _MOST_WITHOUT_PROGRESS = 5
 """So many recoveries from losses, one after the other, between which no new step was made."""
-_LEAST_STEPS_AHEAD = 3
-_PAUSE_AHEAD_S = 0.2
-"""How far ahead all are told to stop together: in steps, and longer than it takes to tell them."""
-_LEAST_STEPS_TO_GO = 5
-"""A group is not interrupted to grow when fewer steps are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +243,8 @@ class Supervisor:
         elif self._does_not_pause(living):
             self._tell_all("regroup", generation=self._generation, step=None)
             self._forced = True
-        elif self._can_grow(living):
-            self._tell_all("regroup", generation=self._generation, step=self._pause_at())
+        elif self._can_grow(living) and (pause := self._pause_step()) is not None:
+            self._tell_all("regroup", generation=self._generation, step=pause)
             self._growing, self._forced = True, False
         if self._seen.ending is None:
             self._seen.ending = self._ending(time.monotonic())
@@ -425,20 +420,14 @@ class Supervisor:
             return False
         if len(living) == self._job.world_size or not all(view.active for view in living):
             return False
-        beats = [self._beats.read()[view.rank] for view in living]
-        if not self._may_recover_again() or any(b.step_at < self._train_at for b in beats):
-            return False  # none of a generation's steps is made yet
         ready = [v for v in self._seen.ranks if not v.member and v.ready and v.died_at is None]
         missing = self._job.world_size - len(living)
-        return len(ready) >= missing and self._pause_at() + _LEAST_STEPS_TO_GO < self._job.steps
+        return self._may_recover_again() and len(ready) >= missing
 
-    def _pause_at(self) -> int:
-        """A step that nobody will have begun before all have heard of it."""
-        beats = [self._beats.read()[slot] for slot in self._slots_of]
-        last = max(beats, key=lambda beat: beat.steps)
-        made = max(1, last.steps - self._first_step)
-        step_s = max(1e-4, (last.step_at - self._train_at) / made)
-        return last.steps + max(_LEAST_STEPS_AHEAD, math.ceil(_PAUSE_AHEAD_S / step_s))
+    def _pause_step(self) -> int | None:
+        found = self._beats.read()
+        beats = [found[slot] for slot in self._slots_of]
+        return pause_step(beats, self._first_step, self._train_at, self._job.steps)
 
     def _does_not_pause(self, living: list[RankView]) -> bool:
         """Whether some have stopped for the group to grow, and others have not, who may be waiting
