@@ -732,13 +732,18 @@ class CalibrationSample(Base):
 
 
 def _interval(name: str) -> list[CheckConstraint]:
-    """A coefficient that is not negative, inside its 95 % interval; all three or none."""
+    """A coefficient that is not negative, inside its 95 % interval."""
     low, high = f"{name}_low", f"{name}_high"
     return [
         *(finite_from_zero(column) for column in (name, low, high)),
         rule(f"{name}_inside", f"{low} <= {name} AND {name} <= {high}"),
-        rule(f"{name}_whole", f"({name} IS NULL) = ({low} IS NULL OR {high} IS NULL)"),
     ]
+
+
+def _all_or_none(name: str) -> CheckConstraint:
+    """A coefficient has both ends of its interval, or is not there with neither."""
+    low, high = f"{name}_low", f"{name}_high"
+    return rule(f"{name}_whole", f"({name} IS NULL) = ({low} IS NULL OR {high} IS NULL)")
 
 
 class CalibrationFit(Base):
@@ -755,6 +760,8 @@ class CalibrationFit(Base):
         _interval("latency_s"),
         _interval("s_per_byte"),
         _interval("s_per_rank"),
+        _all_or_none("s_per_byte"),
+        _all_or_none("s_per_rank"),
         rule("bytes_model", "(model = 'bytes') = (s_per_byte IS NOT NULL)"),
         rule("ranks_model", "(model = 'ranks') = (s_per_rank IS NOT NULL)"),
         rule("bytes_has_sizes", "(model = 'bytes') = (smallest_bytes IS NOT NULL)"),

@@ -166,6 +166,8 @@ def create_fits() -> None:
         *interval(table, "latency_s"),
         *interval(table, "s_per_byte"),
         *interval(table, "s_per_rank"),
+        all_or_none(table, "s_per_byte"),
+        all_or_none(table, "s_per_rank"),
         check(table, "bytes_model", "(model = 'bytes') = (s_per_byte IS NOT NULL)"),
         check(table, "ranks_model", "(model = 'ranks') = (s_per_rank IS NOT NULL)"),
         check(table, "bytes_has_sizes", "(model = 'bytes') = (smallest_bytes IS NOT NULL)"),
@@ -236,8 +238,13 @@ def interval(table: str, name: str) -> list[sa.CheckConstraint]:
     return [
         *(from_zero(table, column) for column in (name, low, high)),
         check(table, f"{name}_inside", f"{low} <= {name} AND {name} <= {high}"),
-        check(table, f"{name}_whole", f"({name} IS NULL) = ({low} IS NULL OR {high} IS NULL)"),
     ]
+
+
+def all_or_none(table: str, name: str) -> sa.CheckConstraint:
+    low, high = f"{name}_low", f"{name}_high"
+    condition = f"({name} IS NULL) = ({low} IS NULL OR {high} IS NULL)"
+    return check(table, f"{name}_whole", condition)
 
 
 def refers(table: str, column: str, other: str) -> sa.ForeignKeyConstraint:
