@@ -7,7 +7,9 @@ limits below the answer is "no data" (`NoPredictionError`), never a guess.
 Rules
   like architecture   stall per save and restore carry over between equal capabilities, times the
                  ratio of the saves that were measured on both over the same path
-  state size     stall and save scale with the fitted linear transfer, published restores with bytes
+  state size     stall and save scale with the fitted linear transfer, published restores with
+                 bytes; both with the cluster's own calibration, where one reaches so far
+  calibrated transfer   a restore is the sum of the calibrated paths that it takes
   step time      the stall per save stays, so O = stall / (I t_step) follows
   storage rate   a disk save's stall scales with measured rate / stated rate
   interval       O ~ 1 / I (applied by the optimizer, see candidates.py)
@@ -19,6 +21,12 @@ from math import ceil
 
 import numpy as np
 
+from advisor.calibration import (
+    CalibratedTransfer,
+    newest_fits,
+    restore_transfer,
+)
+from advisor.calibration import save_transfer as calibrated_save
 from advisor.characterization import (
     alike,
     bandwidth_bytes_per_s,
@@ -46,6 +54,7 @@ from db.records import (
     Cadence,
     Calibration,
     ClusterEvidence,
+    Evidence,
     EvidencedValue,
     Mechanism,
     OperatingPoint,
@@ -409,6 +418,14 @@ def _size_scale(
     transfer = save_transfer(evidence, mechanism.mechanism_id)
     distance = ratio_distance(size, measured)
     inside = transfer is not None and transfer.min_bytes <= size <= transfer.max_bytes
+    path = calibrated_save(newest_fits(evidence), mechanism.save_path)
+    if not inside and path is not None and _reaches(path, size) and _reaches(path, measured):
+        trail.rules.append(
+            f"state size: {format_bytes(size)} is {format_number(distance)} times from the nearest "
+            f"measurement ({format_bytes(measured)}); calibrated transfer: save time as "
+            f"{path.in_words()}"
+        )
+        return path.scale(size, measured)
     if not inside:
         _require_near(
             f"a state of {format_bytes(size)} a rank",
@@ -500,7 +517,11 @@ def _restore_s(
 ) -> float:
     """Time to bring the state back (s), without a save made at the failure."""
     storage = _storage_scale(evidence, scenario, mechanism.restore_path, trail)
+    replicas = point.replicas or mechanism.default_replicas
+    transfer = restore_transfer(newest_fits(evidence), mechanism.restore_path, replicas)
     if scenario.restore_basis is RestoreBasis.CALIBRATED:
+        if transfer is not None:
+            return _transfer_s(transfer, scenario.state_bytes, storage, trail)
         found = calibrated(evidence, mechanism.restore_path)
         if found:
             return storage * _calibrated_s(found, scenario.state_bytes, trail)
@@ -509,9 +530,49 @@ def _restore_s(
             f"{mechanism.restore_path.value.replace('_', ' ')}: the published restore is used"
         )
     published_s = trail.use(point, Quantity.RESTORE)
-    if is_same(scenario.state_bytes, point.state_bytes):
+    size, measured = scenario.state_bytes, point.state_bytes
+    if is_same(size, measured):
         return published_s * storage
-    return published_s * storage * scenario.state_bytes / point.state_bytes
+    if transfer is not None and _reaches(transfer, size) and _reaches(transfer, measured):
+        trail.rules.append(f"restore: calibrated transfer by size, {transfer.in_words()}")
+        return published_s * storage * transfer.scale(size, measured)
+    return published_s * storage * size / measured
+
+
+def _reaches(transfer: CalibratedTransfer, size_bytes: float) -> bool:
+    """Whether the calibration's sizes are near enough."""
+    nearest = min(max(size_bytes, transfer.smallest_bytes), transfer.largest_bytes)
+    return ratio_distance(size_bytes, nearest) <= MAX_SIZE_RATIO
+
+
+def _transfer_s(
+    transfer: CalibratedTransfer, state_bytes: int, storage: float, trail: _Trail
+) -> float:
+    """The restore that the cluster's own calibration predicts (s)."""
+    nearest = min(max(state_bytes, transfer.smallest_bytes), transfer.largest_bytes)
+    _require_near(
+        f"a restore of {format_bytes(state_bytes)}",
+        ratio_distance(state_bytes, nearest),
+        f"the nearest calibrated size ({format_bytes(nearest)})",
+        MAX_SIZE_RATIO,
+    )
+    predicted_s = transfer.duration_s(state_bytes, storage)
+    words = transfer.in_words()
+    trail.rules.append(f"restore: calibrated transfer, {words}")
+    trail.used.append(
+        _used(
+            f"calibration {', '.join(transfer.sessions)}",
+            Quantity.RESTORE,
+            EvidencedValue(
+                predicted_s,
+                Evidence.EXTRAPOLATED,
+                n=transfer.samples,
+                conditions=words,
+                source_id=transfer.terms[0].fit.source_id,
+            ),
+        )
+    )
+    return predicted_s
 
 
 def _calibrated_s(found: Sequence[Calibration], state_bytes: int, trail: _Trail) -> float:

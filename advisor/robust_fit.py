@@ -4,14 +4,15 @@ symbol  name here    meaning
 x       at           what a duration grows with: bytes or ranks; one column beside the constant
 t       durations    measured, seconds, above zero
 m       predicted    constant + slope x
-r       residuals    t / m - 1: a millisecond counts as much on a short transfer as seconds on a long
+r       residuals    t / m - 1: a millisecond counts on a short transfer as seconds do on a long one
 s       scale        spread of r, from the median of |r|
 k       _BEND        residuals beyond k s count by their sign only (Huber, 1964)
 
-The estimate solves sum psi(r / s) z = 0 with z = (1, x) / m, by weighted least squares over and over.
-Its covariance is the sandwich (Z'DZ)^-1 (sum psi^2 z z' / (1 - h)) (Z'DZ)^-1 s^2, which holds also where
-short transfers scatter more than long ones; the interval takes Student's t. All of it works on many
-sets of durations at once: the last axis has the samples, the ones before it the sets.
+The estimate solves sum psi(r / s) z = 0 with z = (1, x) / m, by weighted least squares repeated.
+Its covariance is the sandwich (Z'DZ)^-1 (sum psi^2 z z' / (1 - h)) (Z'DZ)^-1, h the leverages,
+which holds also where short transfers scatter more than long ones. The interval takes Student's t,
+with as many degrees of freedom as there are samples that decide. All of it works on many sets of
+durations at once: the last axis has the samples, the ones before it the sets.
 """
 
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ _ROUNDS = 40
 _SETTLED = 1e-10
 _LEAST_SCALE = 1e-12
 _LARGEST_LEVERAGE = 0.9
+_LEAST_SPREAD = 1e-24
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def _solved(columns: Array, t: Array, weights: Array) -> Array:
     """Weighted least squares, no coefficient below zero."""
     if len(columns) == 1:
         return _alone(columns[0], t, weights)[..., None]
-    free = _both(columns, t, weights)
+    free = _both(columns[1], t, weights)
     first, second = (_alone(column, t, weights) for column in columns)
     none = np.zeros_like(first)
     only_first, only_second = np.stack([first, none], -1), np.stack([none, second], -1)
@@ -150,12 +152,16 @@ def _alone(column: Array, t: Array, weights: Array) -> Array:
     return found
 
 
-def _both(columns: Array, t: Array, weights: Array) -> Array:
-    a, b = columns
-    aa, ab, bb = (np.sum(weights * product, axis=-1) for product in (a * a, a * b, b * b))
-    at, bt = (np.sum(weights * column * t, axis=-1) for column in columns)
-    determinant = aa * bb - ab**2
-    return np.stack([(bb * at - ab * bt) / determinant, (aa * bt - ab * at) / determinant], -1)
+def _both(column: Array, t: Array, weights: Array) -> Array:
+    """(constant, slope), from distances to the means: no difference of large numbers. A slope of
+    zero where all the weight is at one x."""
+    weights = weights / np.sum(weights, axis=-1, keepdims=True)
+    mean_x, mean_t = np.sum(weights * column, axis=-1), np.sum(weights * t, axis=-1)
+    x = column - mean_x[..., None]
+    spread = np.sum(weights * x**2, axis=-1)
+    together = np.sum(weights * x * (t - mean_t[..., None]), axis=-1)
+    slope = np.divide(together, spread, out=np.zeros_like(spread), where=spread > _LEAST_SPREAD)
+    return np.stack([mean_t - slope * mean_x, slope], axis=-1)
 
 
 def _half_widths(

@@ -90,8 +90,8 @@ def extent_of(request: Request) -> Extent:
 
 def between(sizes: Sequence[int]) -> tuple[int, ...]:
     """Sizes that are not among those given: in the middle, by ratio, of each and the next."""
-    middle = (math.isqrt(a * b) for a, b in pairwise(sizes))
-    return tuple(size for size in (each // _WORD * _WORD for each in middle) if size not in sizes)
+    pairs = ((a, math.isqrt(a * b) // _WORD * _WORD) for a, b in pairwise(sizes))
+    return tuple(middle for smaller, middle in pairs if middle > smaller)
 
 
 def many_sizes(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -19,7 +19,10 @@ NAN = float("nan")
 POINT = {"value": None, "missing_reason": "not_run", "dispersion": None, "dispersion_kind": None}
 # What turns the good fit of bytes into one of ranks.
 RANKS = {
-    **{"model": "ranks", "s_per_rank": 1.0, "s_per_rank_low": 0.5, "s_per_rank_high": 2.0},
+    "model": "ranks",
+    "s_per_rank": 1.0,
+    "s_per_rank_low": 0.5,
+    "s_per_rank_high": 2.0,
     **dict.fromkeys(("s_per_byte", "s_per_byte_low", "s_per_byte_high")),
     **dict.fromkeys(("smallest_bytes", "largest_bytes")),
 }
