@@ -102,7 +102,7 @@ class Session:
         hardware = self._hardware()
         cells = self._cells(extent)
         order = shuffled([both for found in cells.values() for both in found], self._request.seed)
-        self._emit(
+        self._heard(
             "plan",
             {
                 "samples": len(order),
@@ -121,7 +121,7 @@ class Session:
                 return False
         record = self._record(hardware, samples, started_at, time.monotonic() - began)
         path = write_record(record, self._folder, FILE_NAME)
-        self._emit("calibrated", {"record": str(path), "wall_s": record["wall_s"]})
+        self._heard("calibrated", {"record": str(path), "wall_s": record["wall_s"]})
         return True
 
     def _cells(self, extent: Extent) -> dict[str, list[tuple[Cell, int]]]:

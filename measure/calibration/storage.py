@@ -59,8 +59,8 @@ class StorageRead(_Storage):
 
     def prepare(self, crew: Crew, cells: Sequence[Cell]) -> None:
         """See CalibratedPath: each process has a file of its own of each size."""
-        wanted = {(c.size_bytes, rank) for c in cells for rank in range(c.processes)}
-        for size, rank in sorted(wanted, key=str):
+        wanted = {(c.size_bytes or 0, rank) for c in cells for rank in range(c.processes)}
+        for size, rank in sorted(wanted):
             crew.ask(rank, "storage.make", size=size)
         self.conditions = crew.ask(0, "storage.drop", size=cells[0].size_bytes)
 
