@@ -2,13 +2,12 @@
 
 A restore is what the code does, one after the other (seconds; k is the number of replicas):
 
-storage tiers   storage read + verification
-own slot        verification
-memory tiers    (1 + k) x (peer + verification): whoever takes a lost rank's place gets its state,
-                and those that it is to hold for others
+storage tiers   storage read + deserialise, which verifies
+own slot        verify
+memory tiers    (1 + k) x (peer + verify): whoever takes a lost rank's place gets its state, and
+                those that it is to hold for others
 with a device   + host to device
 
-Verification is the fit `deserialise`: one pass of digests over a state's bytes, wherever they lie.
 Not in it: what ranks agree on meanwhile, the digests that are compared afterwards, and copying a
 state into a model on the host.
 """
@@ -24,8 +23,6 @@ Fits = Mapping[tuple[CalibrationPath, int], CalibrationFit]
 """By path, and by how many processes use it at once."""
 
 _PROCESSES = {CalibrationPath.PEER: 2}
-_VERIFICATION = CalibrationPath.DESERIALISE
-_NAMES = {CalibrationPath.DESERIALISE: "verification"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +74,7 @@ class CalibratedTransfer:
         return tuple(sorted({term.fit.session for term in self.terms}))
 
     def in_words(self) -> str:
-        """`2 x (peer + verification) = 3.2 ms + size / 310 MB/s, fitted to ...`."""
+        """`2 x (peer + verify) = 3.2 ms + size / 310 MB/s, fitted to ...`."""
         latency_s = self.duration_s(0.0)
         s_per_byte = self.duration_s(1.0) - latency_s
         rate = f" + size / {format_bytes_per_s(1.0 / s_per_byte)}" if s_per_byte > 0.0 else ""
@@ -90,8 +87,7 @@ class CalibratedTransfer:
     def _sum(self) -> str:
         grouped: dict[int, list[str]] = {}
         for term in self.terms:
-            name = _NAMES.get(term.fit.path, term.fit.path.value.replace("_", " "))
-            grouped.setdefault(term.times, []).append(name)
+            grouped.setdefault(term.times, []).append(term.fit.path.value.replace("_", " "))
         parts = (
             " + ".join(names) if times == 1 else f"{times} x ({' + '.join(names)})"
             for times, names in grouped.items()
@@ -121,13 +117,13 @@ def restore_transfer(fits: Fits, path: TransferPath, replicas: int) -> Calibrate
     """
     wanted: list[tuple[int, CalibrationPath]]
     if path is TransferPath.STORAGE_READ:
-        wanted = [(1, CalibrationPath.STORAGE_READ), (1, _VERIFICATION)]
+        wanted = [(1, CalibrationPath.STORAGE_READ), (1, CalibrationPath.DESERIALISE)]
     elif path is not TransferPath.HOST_DEVICE:
         return None
     elif replicas:
-        wanted = [(1 + replicas, CalibrationPath.PEER), (1 + replicas, _VERIFICATION)]
+        wanted = [(1 + replicas, CalibrationPath.PEER), (1 + replicas, CalibrationPath.VERIFY)]
     else:
-        wanted = [(1, _VERIFICATION)]
+        wanted = [(1, CalibrationPath.VERIFY)]
     if (CalibrationPath.HOST_TO_DEVICE, 1) in fits:
         wanted.append((1, CalibrationPath.HOST_TO_DEVICE))
     return _summed(fits, wanted)
@@ -150,11 +146,11 @@ def save_transfer(fits: Fits, path: TransferPath) -> CalibratedTransfer | None:
 def restored_by(fits: Fits, path: CalibrationPath) -> CalibratedTransfer | None:
     """What is predicted of a real restore that a calibration made as a check."""
     if path is CalibrationPath.RESTORE_STORAGE:
-        wanted = [(1, CalibrationPath.STORAGE_READ), (1, _VERIFICATION)]
+        wanted = [(1, CalibrationPath.STORAGE_READ), (1, CalibrationPath.DESERIALISE)]
     elif path is CalibrationPath.RESTORE_OWN:
-        wanted = [(1, _VERIFICATION)]
+        wanted = [(1, CalibrationPath.VERIFY)]
     elif path is CalibrationPath.RESTORE_PEER:  # of two ranks with one replica each
-        wanted = [(2, CalibrationPath.PEER), (2, _VERIFICATION)]
+        wanted = [(2, CalibrationPath.PEER), (2, CalibrationPath.VERIFY)]
     else:
         return None
     return _summed(fits, wanted)

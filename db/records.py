@@ -180,6 +180,7 @@ class CalibrationPath(StrEnum):
     PEER = "peer"
     SERIALISE = "serialise"
     DESERIALISE = "deserialise"
+    VERIFY = "verify"
     GROUP_FORMATION = "group_formation"
     PROCESS_START = "process_start"
     RESTORE_STORAGE = "restore_storage"

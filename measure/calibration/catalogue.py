@@ -9,6 +9,7 @@ from measure.calibration.restores import RestoreOwn, RestorePeer, RestoreStorage
 from measure.calibration.serialisation import Deserialise, Serialise
 from measure.calibration.starting import ProcessStart
 from measure.calibration.storage import StorageRead, StorageWrite
+from measure.calibration.verification import Verify
 
 
 def all_paths() -> list[CalibratedPath]:
@@ -19,6 +20,7 @@ def all_paths() -> list[CalibratedPath]:
         DeviceToHost(),
         Serialise(),
         Deserialise(),
+        Verify(),
         Peer(),
         StorageWrite(),
         StorageRead(),

@@ -1,5 +1,5 @@
-"""From one process's memory to another's, over gloo, as replicas travel: in chunks, each of which
-is digested as it arrives."""
+"""From one process's memory to another's, over gloo, as replicas travel: a description, and chunks
+that are digested as they arrive."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,10 +10,11 @@ from measure.calibration.path import CalibratedPath, by_size
 from measure.calibration.plan import Cell, Extent
 from measure.rank.links import Incoming, Outgoing
 from measure.state.layout import Layout, StreamDigests
+from measure.state.replicas import described_as, description_parsed
 from measure.state.tensor_bytes import view_of
 
 _SENDER, _RECEIVER = 0, 1
-_DESCRIPTION = b"calibration"
+_STEP = 1
 
 
 class Peer(CalibratedPath):
@@ -45,11 +46,13 @@ def _meet(bench: Bench, peer: int) -> None:
 
 
 def _send(bench: Bench, size: int, at: float) -> list[float]:
-    message = Outgoing(bench.pair(_RECEIVER), bench.content(size))
+    state = bench.state(size)
+    layout = Layout.of(state)
+    message = Outgoing(bench.pair(_RECEIVER), bench.content(layout.size_bytes))
 
     def send() -> None:
-        message.begin(1, _DESCRIPTION)
-        message.send_to(size)
+        message.begin(state.step, described_as(state.plain, layout, 0))
+        message.send_to(layout.size_bytes)
         message.wait(PATIENT_S)
 
     return timed(send, at)
@@ -57,12 +60,13 @@ def _send(bench: Bench, size: int, at: float) -> list[float]:
 
 def _receive(bench: Bench, size: int, at: float) -> list[float]:
     incoming = Incoming(bench.pair(_SENDER), _SENDER, PATIENT_S)
-    target, layout = bench.buffer(size), Layout.of(bench.state(size))
+    buffer = bench.buffer(size)
 
     def receive() -> None:
-        found = StreamDigests(layout)
         incoming.expect()
-        incoming.description(1)
+        text, length = incoming.description(_STEP)
+        _, layout, _ = description_parsed(text, length, _SENDER, _STEP)
+        target, found = buffer[:length], StreamDigests(layout)
         incoming.into(target)
         for begin, end in incoming.arrived():
             found.feed(view_of(target[begin:end]))

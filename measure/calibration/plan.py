@@ -107,13 +107,13 @@ def disk_needed(extent: Extent) -> int:
 
 
 def memory_needed(extent: Extent) -> int:
-    """Bytes of host memory: contents and buffers of two processes, and two ranks' slots for each
-    size that is checked."""
+    """Bytes of host memory: contents and buffers of two processes, a slot of each size, and two
+    ranks' slots for each size that is checked."""
     sizes = extent.sizes_bytes
     contents = 6 * max((*sizes, *extent.checks_bytes)) + 2 * MANY * max(
         many_sizes(sizes), default=0
     )
-    return contents + 9 * sum(extent.checks_bytes) + 256 * MB
+    return contents + sum(sizes) + 9 * sum(extent.checks_bytes) + 256 * MB
 
 
 def fitted_in(extent: Extent, room: Room) -> tuple[Extent, str]:

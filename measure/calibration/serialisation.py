@@ -36,8 +36,7 @@ class Serialise(_Converted):
 
 
 class Deserialise(_Converted):
-    """A shard's bytes to a verified state: header and digests; tensors stay where they are. The
-    same pass verifies a state in a peer's memory."""
+    """A shard's bytes to a verified state: header and digests; tensors stay where they are."""
 
     name, operation = "deserialise", "serialisation.decode"
     conditions = "a shard of 100 tensors that has just been read, xxh3"

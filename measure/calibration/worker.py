@@ -6,7 +6,16 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from measure.calibration import device, groups, memory, peer, restores, serialisation, storage
+from measure.calibration import (
+    device,
+    groups,
+    memory,
+    peer,
+    restores,
+    serialisation,
+    storage,
+    verification,
+)
 from measure.calibration.bench import Bench
 from measure.rank.control import hear, say
 from measure.rank.groups import stay_on_loopback
@@ -14,7 +23,7 @@ from measure.rank.main import settle
 
 OPERATIONS: Mapping[str, Callable[..., Any]] = {
     name: operation
-    for module in (device, groups, memory, peer, restores, serialisation, storage)
+    for module in (*(device, groups, memory, peer, restores, serialisation, storage, verification),)
     for name, operation in module.OPERATIONS.items()
 }
 """By the name that an order has."""

@@ -18,7 +18,7 @@ REAL64: sa.Double[float] = sa.Double().with_variant(sa.REAL(), "sqlite")
 
 PATHS = (
     *("storage_write", "storage_read", "host_copy", "host_to_device", "device_to_host", "peer"),
-    *("serialise", "deserialise", "group_formation", "process_start"),
+    *("serialise", "deserialise", "verify", "group_formation", "process_start"),
     *("restore_storage", "restore_own", "restore_peer"),
 )
 

@@ -20,6 +20,7 @@ LINES: Mapping[CalibrationPath, tuple[float, float]] = {
     CalibrationPath.HOST_COPY: (1e-5, 1.5e-10),
     CalibrationPath.PEER: (1e-3, 7e-10),
     CalibrationPath.DESERIALISE: (1e-3, 1.2e-10),
+    CalibrationPath.VERIFY: (5e-4, 1e-10),
 }
 """Latency (s) and s per byte."""
 

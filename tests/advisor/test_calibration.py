@@ -14,7 +14,7 @@ from tests.advisor.conftest import recommend
 
 SMALL = 204_700_000
 READ, PEER = LINES[CalibrationPath.STORAGE_READ], LINES[CalibrationPath.PEER]
-VERIFY = LINES[CalibrationPath.DESERIALISE]
+DECODE, VERIFY = LINES[CalibrationPath.DESERIALISE], LINES[CalibrationPath.VERIFY]
 
 
 @pytest.fixture
@@ -42,10 +42,10 @@ def test_a_restore_is_the_sum_of_the_paths_that_it_takes(
 ) -> None:
     found = answer(calibrated, size, restore_basis=RestoreBasis.CALIBRATED)
     ft1, ft2 = candidate(found, "ft1"), candidate(found, "ft2")
-    assert ft1.restore_s == pytest.approx(on(READ, size) + on(VERIFY, size))
+    assert ft1.restore_s == pytest.approx(on(READ, size) + on(DECODE, size))
     assert ft2.restore_s == pytest.approx(2 * (on(PEER, size) + on(VERIFY, size)))
     (rule,) = [r for r in ft2.rules if r.startswith("restore: ")]
-    assert rule.startswith("restore: calibrated transfer, 2 x (peer + verification) = 4 ms + size")
+    assert rule.startswith("restore: calibrated transfer, 2 x (peer + verify) = 3 ms + size")
     (used,) = [u for u in ft2.used if u.quantity == "restore_s"]
     assert (used.evidence, used.n) == ("extrapolated", 72)
     assert used.value == pytest.approx(ft2.restore_s)
@@ -64,7 +64,7 @@ def test_published_restores_stay_at_their_size_and_go_with_the_calibration_beyon
     assert candidate(answer(calibrated), "ft1").restore_s == pytest.approx(0.155)
     larger = 400_000_000
     ft1 = candidate(answer(calibrated, larger), "ft1")
-    ratio = (on(READ, larger) + on(VERIFY, larger)) / (on(READ, SMALL) + on(VERIFY, SMALL))
+    ratio = (on(READ, larger) + on(DECODE, larger)) / (on(READ, SMALL) + on(DECODE, SMALL))
     assert ft1.restore_s == pytest.approx(0.155 * ratio)
     assert any("calibrated transfer by size" in rule for rule in ft1.rules)
     before = candidate(answer(matilda, larger), "ft1")
@@ -96,7 +96,7 @@ def test_only_what_was_read_from_storage_goes_with_its_rate(calibrated: ClusterE
         calibrated, restore_basis=RestoreBasis.CALIBRATED, storage_read_bytes_per_s=0.625e9
     )
     assert candidate(found, "ft1").restore_s == pytest.approx(
-        2 * on(READ, SMALL) + on(VERIFY, SMALL)
+        2 * on(READ, SMALL) + on(DECODE, SMALL)
     )
 
 
@@ -113,7 +113,7 @@ def test_a_device_adds_its_copy() -> None:
     transfer = restore_transfer(fits, TransferPath.HOST_DEVICE, replicas=0)
     assert transfer is not None
     assert transfer.duration_s(SMALL) == pytest.approx(on(VERIFY, SMALL) + 1e-4 + 1e-10 * SMALL)
-    assert "verification + host to device = " in transfer.in_words()
+    assert "verify + host to device = " in transfer.in_words()
 
 
 def test_what_was_not_calibrated_is_not_predicted() -> None:

@@ -75,7 +75,7 @@ def test_too_few_samples_are_refused() -> None:
 
 
 def test_restores_are_predicted_as_the_code_makes_them() -> None:
-    """Storage: read and verify. Own slot: verify. Peer: twice, its own and its peer's."""
+    """Storage: read, deserialise. Own slot: verify. Peer: twice, its own and its peer's."""
     size = 8 * MB
     measured = [
         *samples(),
@@ -84,12 +84,13 @@ def test_restores_are_predicted_as_the_code_makes_them() -> None:
         restore(CalibrationPath.RESTORE_PEER, size, 0.016),
     ]
     checks = checks_of(measured, fits_of(measured, ORIGIN))
-    assert [check.ordinal for check in checks] == [80, 81, 82]
-    verify = 1e-3 + 1.2e-10 * size
-    expected = (1e-3 + 8e-10 * size + verify, verify, 2 * (1e-3 + 7e-10 * size + verify))
+    assert [check.ordinal for check in checks] == [96, 97, 98]
+    read = 1e-3 + 8e-10 * size + 1e-3 + 1.2e-10 * size
+    verify = 5e-4 + 1e-10 * size
+    expected = (read, verify, 2 * (1e-3 + 7e-10 * size + verify))
     assert [check.predicted_s for check in checks] == pytest.approx(list(expected), rel=1e-3)
     storage, own, peer = sorted(checked_sizes(measured, checks), key=lambda each: -each.size_bytes)
-    assert {storage.path, own.path, peer.path} == {check.path for check in measured[80:]}
+    assert {storage.path, own.path, peer.path} == {check.path for check in measured[96:]}
 
 
 def test_checks_without_their_fits_are_not_made_up() -> None:

@@ -15,6 +15,7 @@ from measure.calibration import (
     restores,
     serialisation,
     storage,
+    verification,
 )
 from measure.calibration.catalogue import all_paths
 from measure.calibration.crew import Crew
@@ -35,7 +36,7 @@ def test_every_path_is_named_once_and_as_in_the_database() -> None:
 
 
 def test_operations_of_all_modules_have_names_of_their_own() -> None:
-    modules = (device, groups, memory, peer, restores, serialisation, storage)
+    modules = (*(device, groups, memory, peer, restores, serialisation, storage, verification),)
     assert len(OPERATIONS) == sum(len(module.OPERATIONS) for module in modules)
     assert all("." in name for name in OPERATIONS)
 

@@ -29,6 +29,7 @@ DEADLINE_S = 90
 SMALL = (64_000, 256_000, 1_024_000)
 MOVED = {
     *("storage_write", "storage_read", "host_copy", "peer", "serialise", "deserialise"),
+    "verify",
     *("group_formation", "process_start"),
 }
 RESTORED = {"restore_storage", "restore_own", "restore_peer"}
