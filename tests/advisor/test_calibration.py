@@ -8,7 +8,7 @@ import pytest
 from advisor.calibration import newest_fits, restore_transfer, save_transfer
 from advisor.recommendation import Candidate, Recommendation
 from advisor.scenario import RestoreBasis, ScenarioInput
-from db.records import CalibrationPath, ClusterEvidence, TransferPath
+from db.records import CalibrationPath, ClusterEvidence, OperatingPoint, Quantity, TransferPath
 from tests.advisor.calibrations import LINES, all_fits, fit
 from tests.advisor.conftest import recommend
 
@@ -32,6 +32,10 @@ def candidate(found: Recommendation, mechanism: str) -> Candidate:
     return next(c for c in found.candidates if c.mechanism == mechanism)
 
 
+def names(found: Recommendation) -> set[str]:
+    return {c.mechanism for c in found.candidates}
+
+
 def on(line: tuple[float, float], size: int) -> float:
     return line[0] + line[1] * size
 
@@ -50,6 +54,20 @@ def test_a_restore_is_the_sum_of_the_paths_that_it_takes(
     assert (used.evidence, used.n) == ("extrapolated", 72)
     assert used.value == pytest.approx(ft2.restore_s)
     assert not any("lower bound" in warning for warning in found.warnings)
+
+
+def test_a_point_without_a_restore_gets_the_calibrated_one(calibrated: ClusterEvidence) -> None:
+    """As where a mechanism was measured in runs without a fault only."""
+
+    def without_restore(point: OperatingPoint) -> OperatingPoint:
+        kept = {q: v for q, v in point.values.items() if q is not Quantity.RESTORE}
+        return replace(point, values=kept)
+
+    bare = replace(calibrated, points=tuple(map(without_restore, calibrated.points)))
+    found = answer(bare, restore_basis=RestoreBasis.CALIBRATED)
+    expected = on(READ, SMALL) + on(DECODE, SMALL)
+    assert candidate(found, "ft1").restore_s == pytest.approx(expected)
+    assert "ft1" not in names(answer(bare))
 
 
 def test_more_replicas_are_more_states_to_fetch(calibrated: ClusterEvidence) -> None:
@@ -88,7 +106,14 @@ def test_far_beyond_the_calibrated_sizes_there_is_no_data(calibrated: ClusterEvi
     found = answer(calibrated, 2_600_000_000, restore_basis=RestoreBasis.CALIBRATED)
     (reason,) = [e.reason for e in found.excluded if e.mechanism == "ft3"]
     assert "no data" in reason or "too far" in reason
-    assert all(c.mechanism != "ft1" for c in found.candidates)
+    assert "ft1" not in names(found)
+
+
+def test_below_the_calibrated_sizes_the_latency_is_most_of_it(calibrated: ClusterEvidence) -> None:
+    points = (p for p in calibrated.points if p.state_bytes == SMALL)
+    small = replace(calibrated, points=tuple(replace(p, state_bytes=50_000) for p in points))
+    found = answer(small, 50_000, restore_basis=RestoreBasis.CALIBRATED)
+    assert candidate(found, "ft2").restore_s == pytest.approx(3e-3, rel=0.03)
 
 
 def test_only_what_was_read_from_storage_goes_with_its_rate(calibrated: ClusterEvidence) -> None:
