@@ -20,6 +20,7 @@ from advisor.errors import AdvisorError
 from db.migrate import downgrade
 from tests.db.calibration_records import LINES, SESSION, record, write
 
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 ROOT = Path(__file__).resolve().parents[2]
 Called = Callable[..., tuple[int, str, str]]
 _COMMAND = "advisor.commands.calibrate.harness_command"
