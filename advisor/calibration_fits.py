@@ -69,7 +69,7 @@ def fits_of(samples: Iterable[CalibrationSample], origin: Origin) -> list[Calibr
 
 
 def checks_of(
-    samples: Sequence[CalibrationSample], fits: Iterable[CalibrationFit]
+    samples: Sequence[CalibrationSample], fits: Iterable[CalibrationFit], origin: Origin
 ) -> list[CalibrationCheck]:
     """What the fits predict of each sample that they have not seen."""
     by_path = fits_by_path(fits)
@@ -78,7 +78,9 @@ def checks_of(
         if sample.purpose is SamplePurpose.CHECK and sample.size_bytes is not None:
             transfer = restored_by(by_path, sample.path)
             if transfer is not None:
-                checks.append(CalibrationCheck(ordinal, transfer.duration_s(sample.size_bytes)))
+                predicted_s = transfer.duration_s(sample.size_bytes)
+                words = origin.conditions.get(sample.path, "")
+                checks.append(CalibrationCheck(ordinal, predicted_s, words))
     return checks
 
 

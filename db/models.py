@@ -805,6 +805,7 @@ class CalibrationCheck(Base):
     session: Mapped[Key]
     ordinal: Mapped[Ordinal]
     predicted_s: Mapped[Real]
+    conditions: Mapped[str] = mapped_column(Text, server_default="")
 
 
 class OperatingPoint(Base):

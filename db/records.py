@@ -415,10 +415,12 @@ class CalibrationSample:
 
 @dataclass(frozen=True, slots=True)
 class CalibrationCheck:
-    """A real restore (sample number `ordinal`), and what the fits said that it would take (s)."""
+    """A real restore (sample number `ordinal`), what the fits said that it would take (s), and how
+    it was made."""
 
     ordinal: int
     predicted_s: float
+    conditions: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -312,6 +312,7 @@ class CalibrationCheckRow(Row):
     session: Id
     ordinal: Whole
     predicted_s: Positive
+    conditions: Text = ""
 
 
 class TextValueRow(Row):

@@ -401,6 +401,7 @@ SELECT
   s.duration_s AS measured_s,
   c.predicted_s,
   c.predicted_s / s.duration_s - 1 AS error_fraction,
+  c.conditions,
   t.started_at,
   c.session,
   c.ordinal

@@ -196,7 +196,7 @@ def _store(engine: "Engine", calibrated: Calibrated) -> None:
         fits = fits_of(samples, origin)
     except ValueError as error:
         raise UserError(f"{file.path}: nothing can be fitted: {error}") from error
-    checks = checks_of(samples, fits)
+    checks = checks_of(samples, fits, origin)
     try:
         calibrated.is_new = store_calibration(engine, file, fits, checks)
     except DatabaseError as error:

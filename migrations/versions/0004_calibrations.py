@@ -68,6 +68,7 @@ SELECT
   s.duration_s AS measured_s,
   c.predicted_s,
   c.predicted_s / s.duration_s - 1 AS error_fraction,
+  c.conditions,
   t.started_at,
   c.session,
   c.ordinal
@@ -187,6 +188,7 @@ def create_checks() -> None:
         sa.Column("session", sa.Text(), nullable=False),
         sa.Column("ordinal", INT64, nullable=False),
         sa.Column("predicted_s", REAL64, nullable=False),
+        sa.Column("conditions", sa.Text(), server_default="", nullable=False),
         check(table, "predicted_s_positive", "predicted_s > 0 AND predicted_s <= '1.7e308'"),
         sa.ForeignKeyConstraint(
             ["session", "ordinal"],

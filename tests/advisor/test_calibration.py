@@ -8,7 +8,14 @@ import pytest
 from advisor.calibration import newest_fits, restore_transfer, save_transfer
 from advisor.recommendation import Candidate, Recommendation
 from advisor.scenario import RestoreBasis, ScenarioInput
-from db.records import CalibrationPath, ClusterEvidence, OperatingPoint, Quantity, TransferPath
+from db.records import (
+    CalibrationPath,
+    ClusterEvidence,
+    EvidencedValue,
+    OperatingPoint,
+    Quantity,
+    TransferPath,
+)
 from tests.advisor.calibrations import LINES, all_fits, fit
 from tests.advisor.conftest import recommend
 
@@ -60,7 +67,8 @@ def test_a_point_without_a_restore_gets_the_calibrated_one(calibrated: ClusterEv
     """As where a mechanism was measured in runs without a fault only."""
 
     def without_restore(point: OperatingPoint) -> OperatingPoint:
-        kept = {q: v for q, v in point.values.items() if q is not Quantity.RESTORE}
+        kept: dict[Quantity, EvidencedValue] = dict(point.values)
+        kept.pop(Quantity.RESTORE, None)
         return replace(point, values=kept)
 
     bare = replace(calibrated, points=tuple(map(without_restore, calibrated.points)))

@@ -83,7 +83,7 @@ def test_restores_are_predicted_as_the_code_makes_them() -> None:
         restore(CalibrationPath.RESTORE_OWN, size, 0.002),
         restore(CalibrationPath.RESTORE_PEER, size, 0.016),
     ]
-    checks = checks_of(measured, fits_of(measured, ORIGIN))
+    checks = checks_of(measured, fits_of(measured, ORIGIN), ORIGIN)
     assert [check.ordinal for check in checks] == [96, 97, 98]
     read = 1e-3 + 8e-10 * size + 1e-3 + 1.2e-10 * size
     verify = 5e-4 + 1e-10 * size
@@ -98,7 +98,7 @@ def test_checks_without_their_fits_are_not_made_up() -> None:
         *samples(CalibrationPath.PEER),
         restore(CalibrationPath.RESTORE_OWN, 8 * MB, 0.002),
     ]
-    assert checks_of(measured, fits_of(measured, ORIGIN)) == []
+    assert checks_of(measured, fits_of(measured, ORIGIN), ORIGIN) == []
 
 
 def test_the_error_is_the_median_over_sizes_whichever_way() -> None:

@@ -253,6 +253,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "session": "20260131-120000-aaaaaaaa",
         "ordinal": 0,
         "predicted_s": 0.01,
+        "conditions": "cold",
     },
     "operating_points": {
         "point_id": "tiny/ring/disk",

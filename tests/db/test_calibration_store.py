@@ -30,7 +30,7 @@ def stored(engine: Engine, file: CalibrationFile) -> tuple[bool, list[Calibratio
         read.session, read.started_at, source_id(read.cluster.cluster), read.conditions()
     )
     fits = fits_of(samples, origin)
-    return store_calibration(engine, file, fits, checks_of(samples, fits)), fits
+    return store_calibration(engine, file, fits, checks_of(samples, fits, origin)), fits
 
 
 def store(url: str, path: Path) -> tuple[bool, list[CalibrationFit]]:
@@ -168,9 +168,11 @@ def test_the_views_say_rates_and_errors(shipped_url: str, tmp_path: Path) -> Non
         shipped_url, "SELECT bytes_per_s FROM calibration_fit_view WHERE path = 'process_start'"
     )
     assert start is None
-    ((measured, predicted, error),) = ask(
-        shipped_url, "SELECT measured_s, predicted_s, error_fraction FROM calibration_check_view"
+    ((measured, predicted, error, words),) = ask(
+        shipped_url,
+        "SELECT measured_s, predicted_s, error_fraction, conditions FROM calibration_check_view",
     )
+    assert words == "how restore_storage was measured"
     expected = 1e-3 + 8e-10 * 8e6 + 1e-3 + 1.25e-10 * 8e6
     assert (measured, predicted) == (RESTORED_S, pytest.approx(expected))
     assert error == pytest.approx(expected / RESTORED_S - 1)
