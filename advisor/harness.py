@@ -33,9 +33,9 @@ class InterruptedRunsError(AdvisorError):
     exit_code = 130
 
 
-def harness_command(arguments: Sequence[str]) -> list[str]:
-    """The command that runs cells and says what it does, event by event."""
-    return [sys.executable, "-m", "measure", "run", *arguments, "--events"]
+def harness_command(arguments: Sequence[str], verb: str = "run") -> list[str]:
+    """The command that runs cells, or calibrates, and says what it does, event by event."""
+    return [sys.executable, "-m", "measure", verb, *arguments, "--events"]
 
 
 def harness_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:

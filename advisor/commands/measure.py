@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from advisor.commands.ingest import harvest_json, harvest_words
+from advisor.commands.measured_database import check_database, opened_once
 from advisor.commands.options import (
     DURATION,
     DURATION_OR_NONE,
@@ -204,14 +205,14 @@ def measure(url: str, child_command: Sequence[str]) -> Measured:
     """
     from advisor.commands.progress import progress
 
-    _check_database(url)
+    check_database(url)
     measured = Measured()
     with ExitStack() as stack:
         shown = stack.enter_context(progress())
         child = stack.enter_context(
             Harness(child_command, on_interrupt=lambda: shown.say(_INTERRUPTING))
         )
-        open_database = _once(lambda: _opened(url, stack))
+        open_database = opened_once(url, stack)
         try:
             for event in child.events():
                 shown.event(event)
@@ -231,40 +232,6 @@ def measure(url: str, child_command: Sequence[str]) -> Measured:
 
 
 _INTERRUPTING = "interrupted: the current run is being ended; Ctrl-C again does not wait"
-
-
-def _check_database(url: str) -> None:
-    from db.schema import check_schema
-    from db.session import open_engine, sqlite_path
-
-    path = sqlite_path(url)
-    engine = open_engine(url)
-    try:
-        if path is None or path.exists():
-            check_schema(engine)
-    finally:
-        engine.dispose()
-
-
-def _opened(url: str, stack: ExitStack) -> "Engine":
-    from db.first_use import ensure_ready
-    from db.session import open_engine
-
-    ensure_ready(url)
-    engine = open_engine(url)
-    stack.callback(engine.dispose)
-    return engine
-
-
-def _once(make: Callable[[], "Engine"]) -> Callable[[], "Engine"]:
-    made: list[Engine] = []
-
-    def get() -> "Engine":
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return get
 
 
 def _take(

@@ -67,7 +67,7 @@ def run_rank(job_json: str, rank: int, folder: str, store_port: int, pipe: Conne
     """The whole life of one rank; never returns. Its exit code says how it ended: 0 by order of
     the supervisor, 1 when its training code raised."""
     place = Place(Path(folder), store_port)
-    _settle(place.output_path(rank))
+    settle(place.output_path(rank))
     log = EventLog(place.log_path(rank), rank)
     code = 0
     try:
@@ -326,7 +326,7 @@ def _one_writer(entry: ArchitectureEntry) -> bool:
     return {Capability.REPLICATED_STATE, Capability.FULL_RANK_GROUP} <= entry.capabilities
 
 
-def _settle(output: Path) -> None:
+def settle(output: Path) -> None:
     """Makes this process a rank: it dies with its parent, and leaves signals to the supervisor."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL)

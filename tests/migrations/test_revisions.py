@@ -120,6 +120,25 @@ def test_0003_down_drops_the_numbers_that_0002_does_not_know(database_url: str) 
     assert check(database_url).problems == ()
 
 
+def test_0004_down_drops_calibrations_and_nothing_else(database_url: str) -> None:
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        for name, row in GOOD.items():
+            connection.execute(Base.metadata.tables[name].insert(), row)
+    engine.dispose()
+    downgrade(database_url, "0003")
+    assert not any(name.startswith("calibration_") for name in names(database_url))
+    engine = open_engine(database_url)
+    with reading(engine) as connection:
+        published = connection.exec_driver_sql("SELECT calibration_id FROM calibrations").scalars()
+        assert published.all() == ["tiny/read"]
+        runs = connection.exec_driver_sql("SELECT run_id FROM runs").scalars().all()
+    engine.dispose()
+    assert runs == ["first/1"]
+    upgrade(database_url)
+    assert check(database_url).problems == ()
+
+
 def test_a_second_upgrade_has_nothing_to_do(database_url: str) -> None:
     done = upgrade(database_url)
     assert (done.before, done.after, done.backup) == (HEAD, HEAD, None)
@@ -204,7 +223,7 @@ def test_an_empty_database_is_told_from_a_strange_one(database_url: str) -> None
 
 def test_an_unknown_revision_lists_those_that_there_are(database_url: str) -> None:
     with pytest.raises(
-        NotFoundError, match="no revision 'x': there is 0001, 0002, 0003, head, base"
+        NotFoundError, match="no revision 'x': there is 0001, 0002, 0003, 0004, head, base"
     ):
         upgrade(database_url, "x")
 
@@ -215,7 +234,7 @@ def test_a_downgrade_backs_the_file_up_and_never_overwrites_a_backup(sqlite_file
     second = downgrade(str(sqlite_file), "base").backup
     assert first is not None
     assert second is not None
-    assert [first.name, second.name] == ["shipped.db.backup-0003", "shipped.db.backup-0003-2"]
+    assert [first.name, second.name] == ["shipped.db.backup-0004", "shipped.db.backup-0004-2"]
     assert check(str(first)).problems == ()
 
 
