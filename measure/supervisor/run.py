@@ -385,7 +385,8 @@ class Supervisor:
         return [
             view
             for view in living
-            if (late and view.active and not self._waits(view)) or (told and view.stuck)
+            if (late and (view.active or view.stuck) and not self._waits(view))
+            or (told and view.stuck)
         ]
 
     def _free_within_s(self) -> float:
@@ -407,11 +408,13 @@ class Supervisor:
         for _ in stuck:
             self._launch_another()
 
-    def _replacement_is_coming(self) -> bool:
-        """Whether a process that was started to replace another is not up yet."""
-        return self._is_recovering() and any(
+    def _somebody_is_waited_for(self, living: list[RankView]) -> bool:
+        """Whether a process that was started to replace another is not up yet, or a survivor that
+        is to go on has not come free."""
+        coming = any(
             not view.member and not view.ready and view.died_at is None for view in self._seen.ranks
         )
+        return self._is_recovering() and (coming or any(view.stuck for view in living))
 
     def _can_grow(self, living: list[RankView]) -> bool:
         """Whether the group is smaller than it was, and all who are to come back are up."""
@@ -489,7 +492,7 @@ class Supervisor:
             return Ending.INTERRUPTED
         if any(view.infeasible for view in living):
             return Ending.INFEASIBLE
-        if not any(view.active for view in living) and not self._replacement_is_coming():
+        if not any(view.active for view in living) and not self._somebody_is_waited_for(living):
             stopped = any(view.finished_at is None for view in living) or not living
             return Ending.ALL_STOPPED if stopped else Ending.ALL_FINISHED
         if seen.training_at is None:
