@@ -267,6 +267,7 @@ def _traits(job: JobSpec, entry: ArchitectureEntry) -> Traits:
         way=job.way,
         shrinks=Capability.REPLICATED_STATE in entry.capabilities,
         grows=mechanisms.entry_named(job.mechanism).grows,
+        coordinator=entry.coordinator,
         fits=fits,
     )
 

@@ -244,10 +244,14 @@ class _Rank:
         if self.groups is None:
             return
         self._is_free()
-        self.groups.leave()
-        self._detach()
-        self.loop = None
-        self.groups.close()
+        # A group's destructor waits for what is still under way in it.
+        freeing = _Freeing(self.groups, self._stuck)
+        try:
+            self._detach()
+            self.loop = None
+            self.groups.close()
+        finally:
+            freeing.end()
         self.log.write("left")
 
     def _told_of_loss(self, rank: int | None) -> None:
@@ -292,7 +296,9 @@ class _Rank:
             return
         said = "a group that has lost a peer does not set it free"
         peak_bytes = _peak_memory_bytes(self.job.device)
-        self.log.write("stopped", how="supervisor", error=said, peak_memory_bytes=peak_bytes)
+        self.log.write(
+            "stopped", how="supervisor", error=said, stuck=True, peak_memory_bytes=peak_bytes
+        )
         say(self.pipe, "stopped", how="supervisor", error=said, stuck=True)
 
 

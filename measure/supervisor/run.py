@@ -26,7 +26,7 @@ from measure.supervisor import ranks as processes
 from measure.supervisor.check import Proof, differences
 from measure.supervisor.detect import Limits
 from measure.supervisor.elect import Election, Traits, elect
-from measure.supervisor.grow import pause_step
+from measure.supervisor.grow import Pause, next_pause
 from measure.supervisor.observed import Ending, Observed, RankView, Recovery
 from measure.supervisor.ranks import RankProcess, RankStarter
 from measure.supervisor.store import hosted_store
@@ -80,6 +80,7 @@ class Supervisor:
         self._training = False
         self._lost_at: float | None = None
         self._growing = self._forced = False
+        self._pause: Pause | None = None
         self._pending: Pending | None = None
         self._struck: set[int] = set()
         self._armed: dict[int, float] = {}
@@ -162,6 +163,9 @@ class Supervisor:
             view.stuck = message["stuck"]
             if self._growing and self._lost_at is None:
                 self._lost_at = now  # until now all trained
+            elif view.stuck and self._lost_at is None:
+                self._lost_at = now  # it does not come out of the group before: nobody can go on
+                self._tell_all("lost", rank=view.plays, generation=self._generation)
 
     def _cannot(self, view: RankView, why: str) -> None:
         """At first the cell cannot work here; once it has trained, something got in its way."""
@@ -243,9 +247,9 @@ class Supervisor:
         elif self._does_not_pause(living):
             self._tell_all("regroup", generation=self._generation, step=None)
             self._forced = True
-        elif self._can_grow(living) and (pause := self._pause_step()) is not None:
-            self._tell_all("regroup", generation=self._generation, step=pause)
-            self._growing, self._forced = True, False
+        elif self._can_grow(living) and (pause := self._next_pause()) is not None:
+            self._tell_all("regroup", generation=self._generation, step=pause.step)
+            self._growing, self._forced, self._pause = True, False, pause
         if self._seen.ending is None:
             self._seen.ending = self._ending(time.monotonic())
 
@@ -376,17 +380,21 @@ class Supervisor:
         """Survivors that do not come free of a group or its formation: they said so, or have had
         their time. Where they go on with what they have, one of them may be the only one that has
         the state, or is missed for good: the group's own timeout sets it free. But a group that
-        grows again, from others that came free, does not wait for that."""
+        grows again, from others that came free and have the state too, does not wait for that."""
         if self._lost_at is None or self._seen.training_at is None or not self._is_recovering():
             return []
         late = time.monotonic() > self._lost_at + self._free_within_s()
         others = self._traits.grows and any(self._waits(view) for view in living)
-        told = others or not self._survivors_go_on()
+
+        def is_spared(view: RankView) -> bool:
+            has_all = view.plays == self._traits.coordinator
+            return self._survivors_go_on() and (has_all or not others)
+
         return [
             view
             for view in living
             if (late and (view.active or view.stuck) and not self._waits(view))
-            or (told and view.stuck)
+            or (view.stuck and not is_spared(view))
         ]
 
     def _free_within_s(self) -> float:
@@ -427,17 +435,17 @@ class Supervisor:
         missing = self._job.world_size - len(living)
         return self._may_recover_again() and len(ready) >= missing
 
-    def _pause_step(self) -> int | None:
+    def _next_pause(self) -> Pause | None:
         found = self._beats.read()
         beats = [found[slot] for slot in self._slots_of]
-        return pause_step(beats, self._first_step, self._train_at, self._job.steps)
+        return next_pause(beats, self._first_step, self._train_at, self._job.steps)
 
     def _does_not_pause(self, living: list[RankView]) -> bool:
         """Whether some have stopped for the group to grow, and others have not, who may be waiting
         for them: a rank had begun that step already."""
-        if not self._growing or self._forced or self._lost_at is None:
+        if not self._growing or self._forced or self._lost_at is None or self._pause is None:
             return False
-        late = time.monotonic() > self._lost_at + _FREE_WITHIN_S
+        late = time.monotonic() > self._lost_at + max(_FREE_WITHIN_S, 2.0 * self._pause.step_s)
         return late and not all(self._waits(view) for view in living)
 
     def _recover(self, living: list[RankView]) -> None:
@@ -457,7 +465,8 @@ class Supervisor:
             return
         self._take_in(plan)
         lost = tuple(view.rank for view in self._seen.members if view.died_at is not None)
-        lost_at, self._lost_at = self._lost_at or idle_at, None
+        begun = [self._lost_at or idle_at, *([self._pending.lost_at] if self._pending else [])]
+        lost_at, self._lost_at = min(begun), None
         self._growing = False
         self._form(self._living())
         self._pending = Pending(lost, lost_at, idle_at, time.monotonic(), plan.way, reached)

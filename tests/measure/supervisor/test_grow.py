@@ -3,7 +3,7 @@
 import pytest
 
 from measure.rank.heartbeat import Beat
-from measure.supervisor.grow import pause_step
+from measure.supervisor.grow import Pause, next_pause
 
 
 def beats(*made: tuple[int, float]) -> list[Beat]:
@@ -17,15 +17,17 @@ def beats(*made: tuple[int, float]) -> list[Beat]:
 def test_it_is_some_steps_ahead_and_long_enough_to_tell_everybody(
     step_s: float, ahead: int
 ) -> None:
-    found = pause_step(beats((30, 100.0 + 10 * step_s), (29, 100.0 + 9 * step_s)), 20, 100.0, 1000)
-    assert found == 30 + ahead
+    found = next_pause(beats((30, 100.0 + 10 * step_s), (29, 100.0 + 9 * step_s)), 20, 100.0, 1000)
+    assert found is not None
+    assert found.step == 30 + ahead
+    assert found.step_s == pytest.approx(step_s)
 
 
 def test_every_rank_has_made_a_step_first() -> None:
-    assert pause_step(beats((30, 101.0), (20, 99.0)), 20, 100.0, 1000) is None
-    assert pause_step(beats((30, 101.0), (21, 100.1)), 20, 100.0, 1000) is not None
+    assert next_pause(beats((30, 101.0), (20, 99.0)), 20, 100.0, 1000) is None
+    assert next_pause(beats((30, 101.0), (21, 100.1)), 20, 100.0, 1000) is not None
 
 
 def test_nobody_is_interrupted_shortly_before_the_end() -> None:
-    assert pause_step(beats((30, 102.0)), 20, 100.0, 39) == 33
-    assert pause_step(beats((30, 102.0)), 20, 100.0, 38) is None
+    assert next_pause(beats((30, 102.0)), 20, 100.0, 39) == Pause(33, 0.2)
+    assert next_pause(beats((30, 102.0)), 20, 100.0, 38) is None
