@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak exposure matrix overheads leads resume screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak exposure matrix overheads leads resume calibration screenshots data clean
 
 help:
 	@echo "make demo       set up, create a database with the paper's cluster, recommend"
@@ -19,6 +19,7 @@ help:
 	@echo "make exposure   what a lost worker does to each architecture on this machine"
 	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
 	@echo "make resume     that a resumed training equals an uninterrupted one, everywhere"
+	@echo "make calibration  what moving state takes here, and how well restores are predicted"
 	@echo "make overheads  what each mechanism costs while nothing fails, against a baseline"
 	@echo "make leads      how long ahead a fault has to be announced for an emergency save"
 	@echo "make screenshots  every page in light and dark, wide and narrow; the README's pictures"
@@ -128,6 +129,12 @@ leads: measuring
 overheads: measuring
 	@mkdir -p $(DEMO)
 	$(MATRIX) --trace none
+
+# Under two minutes on two idle cores: paths, fits, and real restores against what they predict.
+calibration: measuring
+	@mkdir -p $(DEMO)
+	$(BIN)/advisor calibrate --cluster $(CLUSTER) --check --db $(DEMO)/calibration.db \
+	  --folder $(DEMO)/runs
 
 screenshots: setup
 	$(BIN)/python -m tests.app.screenshots --all $(DEMO)/screenshots --readme docs/pictures

@@ -184,9 +184,13 @@ def detection_s(evidence: ClusterEvidence, architecture: str) -> Origin | None:
 
 
 def bandwidth_bytes_per_s(evidence: ClusterEvidence, path: TransferPath) -> float | None:
+    """As published, else as the cluster's newest calibration of the path found it (B/s)."""
     for calibration in evidence.calibrations:
         if calibration.path is path and calibration.quantity == "bandwidth_bytes_per_s":
             return calibration.value.value
+    for fit in reversed(evidence.fits):
+        if fit.path.value == path.value and fit.processes == 1 and fit.s_per_byte is not None:
+            return 1.0 / fit.s_per_byte.value if fit.s_per_byte.value > 0.0 else None
     return None
 
 

@@ -21,6 +21,7 @@ _COMMANDS = {
     "app": "Serve the web app to this machine's browsers.",
     "measure": "Train under faults on this machine, and see which architectures survive.",
     "campaigns": "The campaigns of measurements, and how far each is.",
+    "calibrate": "Measure what moving state takes on this machine, path by path.",
     "ingest": "Store run records, and pool them into operating points.",
     "exposure": "Which architectures survive a lost worker, and at what cost.",
     "coverage": "Which tuples of architecture, mechanism and trace were observed.",

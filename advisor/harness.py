@@ -33,9 +33,10 @@ class InterruptedRunsError(AdvisorError):
     exit_code = 130
 
 
-def harness_command(arguments: Sequence[str]) -> list[str]:
-    """The command that runs what it is handed, and says what it does, event by event."""
-    return [sys.executable, "-m", "measure", "run", *arguments, "--events", "--on-demand"]
+def harness_command(arguments: Sequence[str], verb: str = "run") -> list[str]:
+    """The command that runs what it is handed, or calibrates, and says it event by event."""
+    on_demand = ["--on-demand"] if verb == "run" else []
+    return [sys.executable, "-m", "measure", verb, *arguments, "--events", *on_demand]
 
 
 def harness_environment(environment: Mapping[str, str] = os.environ) -> dict[str, str]:

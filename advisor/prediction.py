@@ -7,7 +7,9 @@ limits below the answer is "no data" (`NoPredictionError`), never a guess.
 Rules
   like architecture   stall per save and restore carry over between equal capabilities, times the
                  ratio of the saves that were measured on both over the same path
-  state size     stall and save scale with the fitted linear transfer, published restores with bytes
+  state size     stall and save scale with the fitted linear transfer, published restores with
+                 bytes; both with the cluster's own calibration, where one reaches so far
+  calibrated transfer   a restore is the sum of the calibrated paths that it takes
   step time      the stall per save stays, so O = stall / (I t_step) follows
   storage rate   a disk save's stall scales with measured rate / stated rate
   interval       O ~ 1 / I (applied by the optimizer, see candidates.py)
@@ -19,6 +21,12 @@ from math import ceil
 
 import numpy as np
 
+from advisor.calibration import (
+    CalibratedTransfer,
+    newest_fits,
+    restore_transfer,
+)
+from advisor.calibration import save_transfer as calibrated_save
 from advisor.characterization import (
     alike,
     bandwidth_bytes_per_s,
@@ -46,6 +54,7 @@ from db.records import (
     Cadence,
     Calibration,
     ClusterEvidence,
+    Evidence,
     EvidencedValue,
     Mechanism,
     OperatingPoint,
@@ -281,7 +290,7 @@ def _reference(
             scenario.state_bytes,
             lambda p: (
                 value_of(p, needed) is not None
-                and _has_restore(p)
+                and (_has_restore(p) or _predicts_restore(evidence, scenario, mechanism, p))
                 and _holds_at(evidence, scenario, p, needed)
             ),
             interval,
@@ -329,6 +338,24 @@ def _has_save(point: OperatingPoint) -> bool:
 
 def _has_restore(point: OperatingPoint) -> bool:
     return value_of(point, Quantity.RESTORE) is not None
+
+
+def _predicts_restore(
+    evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism, point: OperatingPoint
+) -> bool:
+    """Whether the point needs no restore of its own: the cluster's calibration says it."""
+    return (
+        scenario.restore_basis is RestoreBasis.CALIBRATED
+        and _transfer(evidence, mechanism, point) is not None
+    )
+
+
+def _transfer(
+    evidence: ClusterEvidence, mechanism: Mechanism, point: OperatingPoint
+) -> CalibratedTransfer | None:
+    """The calibrated restore, with as many replicas as the point has."""
+    replicas = point.replicas or mechanism.default_replicas
+    return restore_transfer(newest_fits(evidence), mechanism.restore_path, replicas)
 
 
 def _refuse_if_failed_nearer(
@@ -409,6 +436,14 @@ def _size_scale(
     transfer = save_transfer(evidence, mechanism.mechanism_id)
     distance = ratio_distance(size, measured)
     inside = transfer is not None and transfer.min_bytes <= size <= transfer.max_bytes
+    path = calibrated_save(newest_fits(evidence), mechanism.save_path)
+    if not inside and path is not None and _reaches(path, size) and _reaches(path, measured):
+        trail.rules.append(
+            f"state size: {format_bytes(size)} is {format_number(distance)} times from the nearest "
+            f"measurement ({format_bytes(measured)}); calibrated transfer: save time as "
+            f"{path.in_words()}"
+        )
+        return path.scale(size, measured)
     if not inside:
         _require_near(
             f"a state of {format_bytes(size)} a rank",
@@ -500,7 +535,10 @@ def _restore_s(
 ) -> float:
     """Time to bring the state back (s), without a save made at the failure."""
     storage = _storage_scale(evidence, scenario, mechanism.restore_path, trail)
+    transfer = _transfer(evidence, mechanism, point)
     if scenario.restore_basis is RestoreBasis.CALIBRATED:
+        if transfer is not None:
+            return _transfer_s(transfer, scenario.state_bytes, storage, trail)
         found = calibrated(evidence, mechanism.restore_path)
         if found:
             return storage * _calibrated_s(found, scenario.state_bytes, trail)
@@ -509,9 +547,49 @@ def _restore_s(
             f"{mechanism.restore_path.value.replace('_', ' ')}: the published restore is used"
         )
     published_s = trail.use(point, Quantity.RESTORE)
-    if is_same(scenario.state_bytes, point.state_bytes):
+    size, measured = scenario.state_bytes, point.state_bytes
+    if is_same(size, measured):
         return published_s * storage
-    return published_s * storage * scenario.state_bytes / point.state_bytes
+    if transfer is not None and _reaches(transfer, size) and _reaches(transfer, measured):
+        trail.rules.append(f"restore: calibrated transfer by size, {transfer.in_words()}")
+        return published_s * storage * transfer.scale(size, measured)
+    return published_s * storage * size / measured
+
+
+def _reaches(transfer: CalibratedTransfer, size_bytes: float) -> bool:
+    """Whether the calibration's sizes are near enough. Smaller ones always are: the latency, which
+    was measured, is then most of it, and no error is larger than that."""
+    return size_bytes <= MAX_SIZE_RATIO * transfer.largest_bytes
+
+
+def _transfer_s(
+    transfer: CalibratedTransfer, state_bytes: int, storage: float, trail: _Trail
+) -> float:
+    """The restore that the cluster's own calibration predicts (s)."""
+    if not _reaches(transfer, state_bytes):
+        _require_near(
+            f"a restore of {format_bytes(state_bytes)}",
+            state_bytes / transfer.largest_bytes,
+            f"the largest calibrated size ({format_bytes(transfer.largest_bytes)})",
+            MAX_SIZE_RATIO,
+        )
+    predicted_s = transfer.duration_s(state_bytes, storage)
+    words = transfer.in_words()
+    trail.rules.append(f"restore: calibrated transfer, {words}; what ranks agree on is not in it")
+    trail.used.append(
+        _used(
+            f"calibration {', '.join(transfer.sessions)}",
+            Quantity.RESTORE,
+            EvidencedValue(
+                predicted_s,
+                Evidence.EXTRAPOLATED,
+                n=transfer.samples,
+                conditions=words,
+                source_id=transfer.terms[0].fit.source_id,
+            ),
+        )
+    )
+    return predicted_s
 
 
 def _calibrated_s(found: Sequence[Calibration], state_bytes: int, trail: _Trail) -> float:

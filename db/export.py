@@ -6,6 +6,7 @@ compatibility (advice needs all of it), and the workloads and sources that those
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection
@@ -66,20 +67,31 @@ def _sorted(stored: Mapping[tuple[Any, ...], dict[str, Any]]) -> list[dict[str, 
 
 
 def _keep_cluster(rows: Rows, cluster: str) -> None:
-    points = {row["point_id"] for row in rows["operating_points"] if row["cluster"] == cluster}
+    owners = {
+        key: {row[key] for row in rows[name] if row["cluster"] == cluster}
+        for name, key in (("operating_points", "point_id"), ("calibration_sessions", "session"))
+    }
     for kind in KINDS:
-        keep = _belongs(kind, cluster, points)
+        keep = _belongs(kind, cluster, owners)
         rows[kind.name] = [row for row in rows[kind.name] if keep(row)]
 
 
-def _belongs(kind: Kind, cluster: str, points: set[str]) -> Callable[[dict[str, Any]], bool]:
+def _belongs(
+    kind: Kind, cluster: str, owners: Mapping[str, set[str]]
+) -> Callable[[dict[str, Any]], bool]:
+    """Whether a row is of the cluster, by its own column or by that of what it belongs to."""
     if kind.name in _NEVER:
         return lambda _: False
     if "cluster" in kind.sql_table.c:
         return lambda row: row["cluster"] == cluster
-    if "point_id" in kind.sql_table.c:
-        return lambda row: row["point_id"] in points
+    for key, mine in owners.items():
+        if key in kind.sql_table.c:
+            return partial(_owned, key, mine)
     return lambda _: True
+
+
+def _owned(key: str, mine: set[str], row: dict[str, Any]) -> bool:
+    return row[key] in mine
 
 
 def _keep_cited(rows: Rows) -> None:

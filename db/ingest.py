@@ -5,18 +5,16 @@ the record refers to (cluster, software stack, workload, source, campaign) is ad
 there yet, and never changed. Any number of processes may ingest at once.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from sqlalchemy import Connection, Engine, insert, select, update
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import IntegrityError
 
 from db import composed, run_rows
-from db.errors import AnotherClusterError, InvalidDataError
+from db.errors import InvalidDataError
+from db.hardware import add_cluster, add_row, added_or_stored
 from db.models import Base
 from db.records import CampaignStatus
 from db.run_record import INTERRUPTED, Record, RecordFile, read_record
@@ -27,8 +25,6 @@ RECORD_NAME = "record.json"
 ASIDE = ".aside-"
 """In the name of a folder that was put aside: its run did not end, and was made again."""
 _TABLES = Base.metadata.tables
-_SAME_MEMORY = 0.02
-"""Kernels differ in how much of a machine's memory they report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +138,7 @@ def _ingest(connection: Connection, file: RecordFile, status: CampaignStatus) ->
     _require_catalogued(connection, record)
     add_surroundings(connection, record, status)
     _add_workload(connection, record)
-    if not _add(connection, "runs", run_rows.run_row(file)):
+    if not add_row(connection, "runs", run_rows.run_row(file)):
         # Another process was first, and has committed by now.
         if not _is_known(connection, file):
             raise InvalidDataError("the same record is stored already, under another run id")
@@ -183,11 +179,11 @@ def add_surroundings(
     connection: Connection, record: run_rows.Surrounded, status: CampaignStatus
 ) -> None:
     """Adds what runs refer to where it is not there yet: source, cluster, software stack and
-    campaign, which gets this status. Raises InvalidDataError where the cluster is another one."""
+    campaign, which gets this status. Raises AnotherClusterError where the cluster is another."""
     # Always in this order: two processes that wait for each other's rows would be a deadlock.
-    _add(connection, "sources", run_rows.source_row(record))
-    _add_cluster(connection, record)
-    _add(connection, "software_stacks", run_rows.stack_row(record))
+    add_row(connection, "sources", run_rows.source_row(record))
+    add_cluster(connection, record.cluster)
+    add_row(connection, "software_stacks", run_rows.stack_row(record))
     _add_campaign(connection, record, status)
 
 
@@ -215,10 +211,10 @@ def _add_composed(connection: Connection, name: str) -> None:
     parts = {row["mechanism"]: dict(row) for row in found.mappings()}
     if set(parts) != set(names):
         return  # `_require_catalogued` says that it is not known
-    _add(connection, "mechanisms", composed.mechanism_row(name, [parts[each] for each in names]))
+    add_row(connection, "mechanisms", composed.mechanism_row(name, [parts[each] for each in names]))
     stored = connection.execute(select(pairs).where(pairs.c.mechanism.in_(names))).mappings()
     for row in composed.compatibility_rows(name, [dict(each) for each in stored]):
-        _add(connection, "compatibility", row)
+        add_row(connection, "compatibility", row)
 
 
 def _require_catalogued(connection: Connection, record: Record) -> None:
@@ -233,32 +229,10 @@ def _require_catalogued(connection: Connection, record: Record) -> None:
             raise InvalidDataError(f"no {key.name} {name!r} in the database; there is {there}")
 
 
-def _add_cluster(connection: Connection, record: run_rows.Surrounded) -> None:
-    row = run_rows.cluster_row(record)
-    stored = _added_or_stored(connection, "clusters", row)
-    names = ("nodes", "device", "interconnect")
-    different = [name for name in names if row[name] != stored[name]]
-    sizes = ("device_memory_bytes", "host_memory_bytes")
-    different += [name for name in sizes if not _is_same_memory(row[name], stored[name])]
-    if different:
-        listed = ", ".join(f"{name} {stored[name]!r}, not {row[name]!r}" for name in different)
-        raise AnotherClusterError(
-            f"there is another cluster called {row['cluster']!r}, with {listed}: "
-            "measure under another name (--cluster)"
-        )
-
-
-def _is_same_memory(a: int | None, b: int | None) -> bool:
-    """Within 2 %; an unknown size differs from a known one."""
-    if a is None or b is None:
-        return a is b
-    return abs(a - b) <= _SAME_MEMORY * max(a, b)
-
-
 def _add_workload(connection: Connection, record: Record) -> None:
     """The batch decides what a sample per second means in steps, so it has to be the same."""
     row = run_rows.workload_row(record)
-    stored = _added_or_stored(connection, "workloads", row)
+    stored = added_or_stored(connection, "workloads", row)
     if stored["batch_per_rank"] not in (None, row["batch_per_rank"]):
         raise InvalidDataError(
             f"there is another workload called {row['workload']!r}, with a batch per rank of "
@@ -270,27 +244,9 @@ def _add_campaign(
     connection: Connection, record: run_rows.Surrounded, status: CampaignStatus
 ) -> None:
     row = run_rows.campaign_row(record, status)
-    stored = _added_or_stored(connection, "campaigns", row)
+    stored = added_or_stored(connection, "campaigns", row)
     if stored["cluster"] != row["cluster"]:
         raise InvalidDataError(
             f"campaign {row['campaign']!r} is of cluster {stored['cluster']!r}, "
             f"not {row['cluster']!r}"
         )
-
-
-def _added_or_stored(connection: Connection, table: str, row: Row) -> Mapping[str, Any]:
-    """The row as it is stored now: as given, or as it was there before."""
-    _add(connection, table, row)
-    (key,) = _TABLES[table].primary_key
-    statement = select(_TABLES[table]).where(key == row[key.name])
-    return dict(connection.execute(statement).mappings().one())
-
-
-def _add(connection: Connection, table: str, row: Row) -> bool:
-    """Inserts the row unless its key, or its digest, is taken; whether it did."""
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-    # No column named: of two that insert the same run at once, PostgreSQL may meet either key.
-    statement = dialect.insert(_TABLES[table]).on_conflict_do_nothing()
-    # The key that comes back says it; not every driver counts the rows of such a statement.
-    added = connection.execute(statement.returning(*_TABLES[table].primary_key), row)
-    return added.first() is not None

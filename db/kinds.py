@@ -107,6 +107,10 @@ KINDS = (
         rows.CalibrationRow,
         {"size_mb": Column("size_bytes", MEGA), **_PROVENANCE},
     ),
+    Kind("calibration_sessions", "calibration_sessions", rows.CalibrationSessionRow),
+    Kind("calibration_samples", "calibration_samples", rows.CalibrationSampleRow),
+    Kind("calibration_fits", "calibration_fits", rows.CalibrationFitRow),
+    Kind("calibration_checks", "calibration_checks", rows.CalibrationCheckRow),
     Kind(
         "operating_points",
         "operating_points",

@@ -149,31 +149,31 @@ def _store_all(connection: Connection, parsed: list[_Parsed]) -> LoadReport:
 
 def _dangling(connection: Connection, by_kind: Mapping[str, list[_Parsed]]) -> Iterator[str]:
     """References to rows that are neither in the database nor about to be loaded."""
-    known: dict[str, set[Any]] = {}
+    known: dict[str, set[Key]] = {}
     for kind in KINDS:
         for row in by_kind.get(kind.name, ()):
-            for name, parent in _references(kind).items():
+            for names, parent in _references(kind).items():
                 if parent not in known:
                     known[parent] = _known(connection, parent, by_kind)
-                value = row.values.get(name)
-                if value is not None and value not in known[parent]:
-                    yield _unknown_reference(row, name, value, known[parent])
+                value = tuple(row.values.get(name) for name in names)
+                if None not in value and value not in known[parent]:
+                    yield _unknown_reference(row, names, value, known[parent])
 
 
-def _references(kind: Kind) -> dict[str, str]:
-    """Column of the kind's table: the table that it refers to."""
+def _references(kind: Kind) -> dict[tuple[str, ...], str]:
+    """Columns of the kind's table, in the order of the key that they hold: whose key it is."""
+    constraints = kind.sql_table.foreign_key_constraints
+    found = {tuple(c.name for c in each.columns): each.referred_table.name for each in constraints}
     return {
-        key.parent.name: key.column.table.name
-        for key in kind.sql_table.foreign_keys
-        if key.parent.name in kind.model.model_fields
+        names: table for names, table in found.items() if set(names) <= set(kind.model.model_fields)
     }
 
 
-def _known(connection: Connection, table: str, by_kind: Mapping[str, list[_Parsed]]) -> set[Any]:
-    (key,) = Base.metadata.tables[table].primary_key
-    stored = set(connection.execute(select(key)).scalars())
+def _known(connection: Connection, table: str, by_kind: Mapping[str, list[_Parsed]]) -> set[Key]:
+    key = list(Base.metadata.tables[table].primary_key)
+    stored = {tuple(row) for row in connection.execute(select(*key))}
     coming = {
-        row.values[key.name]
+        tuple(row.values[column.name] for column in key)
         for kind in KINDS
         if kind.table == table
         for row in by_kind.get(kind.name, ())
@@ -181,9 +181,10 @@ def _known(connection: Connection, table: str, by_kind: Mapping[str, list[_Parse
     return stored | coming
 
 
-def _unknown_reference(row: _Parsed, name: str, value: Any, known: set[Any]) -> str:
-    there = ", ".join(sorted(known)[:10]) or "none"
-    return f"{row.raw.where}, column {name}: no such row {value!r}; there is {there}"
+def _unknown_reference(row: _Parsed, names: tuple[str, ...], value: Key, known: set[Key]) -> str:
+    there = ", ".join("/".join(map(str, key)) for key in sorted(known)[:10]) or "none"
+    wanted = "/".join(map(str, value))
+    return f"{row.raw.where}, column {'/'.join(names)}: no such row {wanted!r}; there is {there}"
 
 
 def _store(connection: Connection, kind: Kind, rows: list[_Parsed]) -> Counts:

@@ -9,7 +9,7 @@ import os
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,6 +78,7 @@ def _create_empty(path: Path) -> None:
     refuse_network_filesystem(path)
     # WAL needs memory that the readers share, so never on a network file system.
     mode = "DELETE" if filesystem_of(path) else "WAL"
+    path = path.resolve()  # a link may lead to where there is no file yet
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         if path.exists():
@@ -102,10 +103,10 @@ def _publish(partial: Path, path: Path) -> None:
     except FileExistsError:
         return
     except OSError as error:
-        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK):
+        if error.errno not in (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK):
             raise
-        if not path.exists():  # a file system without hard links
-            partial.replace(path)
+        with suppress(FileExistsError), path.open("xb") as made:  # no hard links here
+            made.write(partial.read_bytes())
 
 
 def _migrate(url: str, to: str, run: Callable[[Config, str], None]) -> Migrated:

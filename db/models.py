@@ -25,6 +25,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from db.records import (
     Cadence,
+    CalibrationPath,
     CalibrationQuantity,
     CampaignStatus,
     CellStatus,
@@ -32,6 +33,7 @@ from db.records import (
     DispersionKind,
     Evidence,
     FaultOutcome,
+    FitModel,
     MissingReason,
     PairStatus,
     Phase,
@@ -41,6 +43,7 @@ from db.records import (
     RunOutcome,
     RunQuantity,
     RunValidity,
+    SamplePurpose,
     TransferPath,
     Way,
 )
@@ -747,6 +750,142 @@ class Calibration(Evidenced, Base):
     size_bytes: Mapped[Count | None]
     source_id: Mapped[str | None] = ref("sources.source_id")
     run_id: Mapped[str | None] = ref("runs.run_id")
+
+
+class CalibrationSession(Base):
+    """One calibration of a cluster, made by this program: `advisor calibrate`."""
+
+    __tablename__ = "calibration_sessions"
+    __table_args__ = table_args(
+        filled("session", "command", "environment"),
+        at_least("seed", 0),
+        flag("is_quick"),
+        utc("started_at"),
+        finite_from_zero("wall_s"),
+        rule("record_sha256_length", "length(record_sha256) = 64"),
+        Index(None, "cluster"),
+    )
+
+    session: Mapped[Key]
+    cluster: Mapped[str] = ref("clusters.cluster")
+    software_stack: Mapped[str | None] = ref("software_stacks.software_stack")
+    source_id: Mapped[str | None] = ref("sources.source_id")
+    command: Mapped[str] = mapped_column(Text)
+    seed: Mapped[Count]
+    is_quick: Mapped[Count]
+    started_at: Mapped[str] = mapped_column(Text)
+    wall_s: Mapped[Real]
+    # Host, processor, kernel, package and commit, as JSON.
+    environment: Mapped[str] = mapped_column(Text)
+    record_sha256: Mapped[str] = mapped_column(Text, unique=True)
+    note: Mapped[str] = mapped_column(Text, server_default="")
+
+
+# What moves no bytes has no size; everything else has one.
+_SIZED = "(path IN ('group_formation', 'process_start')) = (size_bytes IS NULL)"
+
+
+class CalibrationSample(Base):
+    """One measured duration of a calibration; `ordinal` is the order in which they were taken.
+
+    `processes` took part at once, and `size_bytes` is of one of them.
+    """
+
+    __tablename__ = "calibration_samples"
+    __table_args__ = table_args(
+        at_least("ordinal", 0),
+        one_of("path", CalibrationPath),
+        at_least("size_bytes", 1),
+        rule("moved_has_size", _SIZED),
+        at_least("processes", 1),
+        one_of("purpose", SamplePurpose),
+        positive("duration_s"),
+    )
+
+    session: Mapped[str] = key_ref("calibration_sessions.session")
+    ordinal: Mapped[Ordinal]
+    path: Mapped[str] = mapped_column(Text)
+    size_bytes: Mapped[Count | None]
+    processes: Mapped[Count]
+    purpose: Mapped[str] = mapped_column(Text)
+    duration_s: Mapped[Real]
+
+
+def _interval(name: str) -> list[CheckConstraint]:
+    """A coefficient that is not negative, inside its 95 % interval."""
+    low, high = f"{name}_low", f"{name}_high"
+    return [
+        *(finite_from_zero(column) for column in (name, low, high)),
+        rule(f"{name}_inside", f"{low} <= {name} AND {name} <= {high}"),
+    ]
+
+
+def _all_or_none(name: str) -> CheckConstraint:
+    """A coefficient has both ends of its interval, or is not there with neither."""
+    low, high = f"{name}_low", f"{name}_high"
+    return rule(f"{name}_whole", f"({name} IS NULL) = ({low} IS NULL OR {high} IS NULL)")
+
+
+class CalibrationFit(Base):
+    """What one path takes, fitted to a calibration's samples: latency + share x bytes or ranks."""
+
+    __tablename__ = "calibration_fits"
+    __table_args__ = table_args(
+        one_of("path", CalibrationPath),
+        at_least("processes", 0),
+        one_of("model", FitModel),
+        at_least("n", 2),
+        at_least("outliers", 0),
+        finite_from_zero("spread_fraction"),
+        _interval("latency_s"),
+        _interval("s_per_byte"),
+        _interval("s_per_rank"),
+        _all_or_none("s_per_byte"),
+        _all_or_none("s_per_rank"),
+        rule("bytes_model", "(model = 'bytes') = (s_per_byte IS NOT NULL)"),
+        rule("ranks_model", "(model = 'ranks') = (s_per_rank IS NOT NULL)"),
+        rule("bytes_has_sizes", "(model = 'bytes') = (smallest_bytes IS NOT NULL)"),
+        rule("sizes_in_order", "smallest_bytes <= largest_bytes"),
+        rule("sizes_whole", "(smallest_bytes IS NULL) = (largest_bytes IS NULL)"),
+        at_least("smallest_bytes", 1),
+    )
+
+    session: Mapped[str] = key_ref("calibration_sessions.session")
+    path: Mapped[Key]
+    processes: Mapped[Ordinal]
+    model: Mapped[str] = mapped_column(Text)
+    n: Mapped[Count]
+    outliers: Mapped[Count]
+    spread_fraction: Mapped[Real]
+    latency_s: Mapped[Real]
+    latency_s_low: Mapped[Real]
+    latency_s_high: Mapped[Real]
+    s_per_byte: Mapped[Real | None]
+    s_per_byte_low: Mapped[Real | None]
+    s_per_byte_high: Mapped[Real | None]
+    s_per_rank: Mapped[Real | None]
+    s_per_rank_low: Mapped[Real | None]
+    s_per_rank_high: Mapped[Real | None]
+    smallest_bytes: Mapped[Count | None]
+    largest_bytes: Mapped[Count | None]
+    conditions: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class CalibrationCheck(Base):
+    """What the fits of a calibration said of a sample that they had not seen."""
+
+    __tablename__ = "calibration_checks"
+    __table_args__ = table_args(
+        ForeignKeyConstraint(
+            ["session", "ordinal"], ["calibration_samples.session", "calibration_samples.ordinal"]
+        ),
+        positive("predicted_s"),
+    )
+
+    session: Mapped[Key]
+    ordinal: Mapped[Ordinal]
+    predicted_s: Mapped[Real]
+    conditions: Mapped[str] = mapped_column(Text, server_default="")
 
 
 class OperatingPoint(Base):

@@ -17,12 +17,16 @@ from db.records import (
     Architecture,
     Cadence,
     Calibration,
+    CalibrationFit,
+    CalibrationPath,
     Cluster,
     ClusterEvidence,
     Compatibility,
     DispersionKind,
     Evidence,
     EvidencedValue,
+    FitModel,
+    FittedNumber,
     Mechanism,
     MissingReason,
     OperatingPoint,
@@ -95,7 +99,7 @@ def cluster_names(connection: Connection) -> tuple[str, ...]:
 
 
 def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
-    """All that is known of one cluster, in seven statements.
+    """All that is known of one cluster, in eight statements.
 
     Raises NotFoundError, which lists the clusters that there are.
     """
@@ -109,6 +113,7 @@ def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
         sources={
             row["source_id"]: Source(**row) for row in _table(connection, "sources", "source_id")
         },
+        fits=calibration_fits(connection, cluster),
     )
 
 
@@ -141,7 +146,9 @@ def data_version(connection: Connection, cluster: str) -> str:
 
 def evidence_version(evidence: ClusterEvidence) -> str:
     """SHA-256 over every record of the evidence in a fixed order, as 64 hexadecimal digits."""
-    records: list[Any] = [evidence.cluster, *evidence.points, *evidence.calibrations]
+    records: list[Any] = [
+        *(evidence.cluster, *evidence.points, *evidence.calibrations, *evidence.fits)
+    ]
     for mapping in (
         evidence.architectures,
         evidence.mechanisms,
@@ -265,6 +272,45 @@ def _calibrations(connection: Connection, cluster: str) -> tuple[Calibration, ..
         )
         for row in sorted(rows, key=lambda row: row["calibration_id"])
     )
+
+
+_FITS = """
+SELECT f.*, s.started_at, s.source_id
+FROM calibration_fits f
+JOIN calibration_sessions s ON s.session = f.session
+WHERE s.cluster = :cluster
+"""
+
+
+def calibration_fits(connection: Connection, cluster: str) -> tuple[CalibrationFit, ...]:
+    """The fits of every calibration of a cluster, oldest first; none of an unknown one."""
+    rows = _rows(connection, _FITS, cluster=cluster)
+    fits = (_fit(row) for row in rows)
+    return tuple(sorted(fits, key=lambda f: (f.started_at, f.session, f.path, f.processes)))
+
+
+def _fit(row: RowMapping) -> CalibrationFit:
+    latency_s = _fitted(row, "latency_s")
+    assert latency_s is not None
+    same = ("session", "started_at", "processes", "n", "outliers", "spread_fraction")
+    return CalibrationFit(
+        **{name: row[name] for name in same},
+        path=CalibrationPath(row["path"]),
+        model=FitModel(row["model"]),
+        latency_s=latency_s,
+        s_per_byte=_fitted(row, "s_per_byte"),
+        s_per_rank=_fitted(row, "s_per_rank"),
+        smallest_bytes=row["smallest_bytes"],
+        largest_bytes=row["largest_bytes"],
+        conditions=row["conditions"],
+        source_id=row["source_id"],
+    )
+
+
+def _fitted(row: RowMapping, name: str) -> FittedNumber | None:
+    if row[name] is None:
+        return None
+    return FittedNumber(row[name], row[f"{name}_low"], row[f"{name}_high"])
 
 
 def text_values(connection: Connection) -> dict[str, TextValue]:

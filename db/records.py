@@ -180,6 +180,40 @@ class CalibrationQuantity(StrEnum):
     BANDWIDTH = "bandwidth_bytes_per_s"
 
 
+class CalibrationPath(StrEnum):
+    """What a calibration of our own times: bytes on a path, a group, a start, or a real restore."""
+
+    STORAGE_WRITE = "storage_write"
+    STORAGE_READ = "storage_read"
+    HOST_COPY = "host_copy"
+    HOST_TO_DEVICE = "host_to_device"
+    DEVICE_TO_HOST = "device_to_host"
+    PEER = "peer"
+    SERIALISE = "serialise"
+    DESERIALISE = "deserialise"
+    VERIFY = "verify"
+    GROUP_FORMATION = "group_formation"
+    PROCESS_START = "process_start"
+    RESTORE_STORAGE = "restore_storage"
+    RESTORE_OWN = "restore_own"
+    RESTORE_PEER = "restore_peer"
+
+
+class SamplePurpose(StrEnum):
+    """What a sample of a calibration is for: its fits, or a check of what they predict."""
+
+    FIT = "fit"
+    CHECK = "check"
+
+
+class FitModel(StrEnum):
+    """What the durations of a path follow: bytes, ranks, or nothing (a mean)."""
+
+    BYTES = "bytes"
+    RANKS = "ranks"
+    MEAN = "mean"
+
+
 class Quantity(StrEnum):
     """Every quantity that an operating point can hold; the name carries the unit."""
 
@@ -340,6 +374,67 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
+class FittedNumber:
+    """A number with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationFit:
+    """What a path of a cluster takes: latency + bytes or ranks times their share (seconds).
+
+    `processes` use the path at once, and bytes are those of one of them; 0 where their number is
+    what varies (`ranks`). A `mean` is all latency. `spread_fraction` is that of one sample.
+    """
+
+    session: str
+    started_at: str
+    path: CalibrationPath
+    processes: int
+    model: FitModel
+    n: int
+    outliers: int
+    spread_fraction: float
+    latency_s: FittedNumber
+    s_per_byte: FittedNumber | None
+    s_per_rank: FittedNumber | None
+    smallest_bytes: int | None
+    largest_bytes: int | None
+    conditions: str
+    source_id: str | None
+
+    def duration_s(self, size_bytes: float) -> float:
+        """What these bytes take (s); of a path that moves none, the latency."""
+        return (
+            self.latency_s.value + (self.s_per_byte.value if self.s_per_byte else 0.0) * size_bytes
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationSample:
+    """One measured duration (s), in the order in which they were measured."""
+
+    path: CalibrationPath
+    size_bytes: int | None
+    processes: int
+    purpose: SamplePurpose
+    duration_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationCheck:
+    """A real restore (sample number `ordinal`), what the fits said that it would take (s), and how
+    it was made."""
+
+    ordinal: int
+    predicted_s: float
+    conditions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Source:
     source_id: str
     citation: str
@@ -361,6 +456,8 @@ class ClusterEvidence:
     points: tuple[OperatingPoint, ...]
     calibrations: tuple[Calibration, ...]
     sources: Mapping[str, Source]
+    fits: tuple[CalibrationFit, ...] = ()
+    """Of all the calibrations that were made on the cluster, oldest first."""
 
     @cached_property
     def points_by_pair(self) -> Mapping[tuple[str, str], tuple[OperatingPoint, ...]]:

@@ -18,11 +18,14 @@ from pydantic import (
 
 from db.records import (
     Cadence,
+    CalibrationPath,
     DispersionKind,
     Evidence,
+    FitModel,
     MissingReason,
     PairStatus,
     PointOutcome,
+    SamplePurpose,
     TransferPath,
 )
 
@@ -235,6 +238,81 @@ class CalibrationRow(EvidencedRow[Positive]):
         if self.quantity == "duration" and self.size_bytes is None:
             raise ValueError("a duration needs a size_mb")
         return self
+
+
+Utc = Annotated[str, StringConstraints(pattern=r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$")]
+LongText = Annotated[str, StringConstraints(max_length=20_000), AfterValidator(_storable)]
+Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+class CalibrationSessionRow(Row):
+    """One calibration that this program made."""
+
+    session: Id
+    cluster: Id
+    software_stack: Id | None = None
+    source_id: Id | None = None
+    command: FilledText
+    seed: Whole
+    is_quick: Annotated[int, Field(ge=0, le=1)]
+    started_at: Utc
+    wall_s: FromZero
+    environment: LongText
+    record_sha256: Sha256
+    note: Text = ""
+
+
+class CalibrationSampleRow(Row):
+    """One measured duration."""
+
+    session: Id
+    ordinal: Whole
+    path: CalibrationPath
+    size_bytes: FromOne | None = None
+    processes: FromOne
+    purpose: SamplePurpose
+    duration_s: Positive
+
+
+class CalibrationFitRow(Row):
+    """What one path takes: latency + share x bytes or ranks, each with its 95 % interval."""
+
+    session: Id
+    path: CalibrationPath
+    processes: Whole
+    model: FitModel
+    n: Annotated[int, Field(ge=2, le=_LARGEST_COUNT)]
+    outliers: Whole
+    spread_fraction: FromZero
+    latency_s: FromZero
+    latency_s_low: FromZero
+    latency_s_high: FromZero
+    s_per_byte: FromZero | None = None
+    s_per_byte_low: FromZero | None = None
+    s_per_byte_high: FromZero | None = None
+    s_per_rank: FromZero | None = None
+    s_per_rank_low: FromZero | None = None
+    s_per_rank_high: FromZero | None = None
+    smallest_bytes: FromOne | None = None
+    largest_bytes: FromOne | None = None
+    conditions: Text = ""
+
+    @model_validator(mode="after")
+    def _fits_its_model(self) -> Self:
+        for name, model in (("s_per_byte", FitModel.BYTES), ("s_per_rank", FitModel.RANKS)):
+            given = [getattr(self, f"{name}{end}") is not None for end in ("", "_low", "_high")]
+            if given != [self.model is model] * 3:
+                raise ValueError(f"a fit of {model} has {name} with both its ends, no other has")
+        return self
+
+
+class CalibrationCheckRow(Row):
+    """What the fits said of a sample that they had not seen."""
+
+    session: Id
+    ordinal: Whole
+    predicted_s: Positive
+    conditions: Text = ""
 
 
 class TextValueRow(Row):

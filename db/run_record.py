@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, Self
+from typing import Annotated, Any, Literal, NoReturn, Self, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -423,12 +423,18 @@ class RecordFile:
 
 def read_record(path: Path) -> RecordFile:
     """Reads one file. Raises InvalidDataError: one line with path, field and what is wrong."""
+    text, digest = read_text(path)
+    return RecordFile(path, parse_record(text, str(path)), text, digest)
+
+
+def read_text(path: Path) -> tuple[str, str]:
+    """A record's text, and the digest of its bytes. Raises InvalidDataError."""
     content = _content(path)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InvalidDataError(f"{path}: not UTF-8 text (byte {error.start})") from error
-    return RecordFile(path, parse_record(text, str(path)), text, _sha256(content))
+    return text, _sha256(content)
 
 
 def _content(path: Path) -> bytes:
@@ -449,6 +455,14 @@ def _sha256(content: bytes) -> str:
 
 def parse_record(text: str, name: str) -> Record:
     """The record in a text; `name` is how messages call it. Raises InvalidDataError."""
+    return parse_as(Record, "run record", (RECORD, VERSION), text, name)
+
+
+P = TypeVar("P", bound=Part)
+
+
+def parse_as(model: type[P], what: str, kind: tuple[str, int], text: str, name: str) -> P:
+    """The same for any kind of record, which its keys `record` and `version` tell."""
     try:
         found = json.loads(
             text,
@@ -458,13 +472,13 @@ def parse_record(text: str, name: str) -> Record:
         )
     except (ValueError, RecursionError) as error:
         raise InvalidDataError(f"{name}: not a JSON record: {_one_line(str(error))}") from error
-    if not isinstance(found, dict) or found.get("record") != RECORD:
-        raise InvalidDataError(f"{name}: not a run record: its key `record` is not {RECORD!r}")
+    if not isinstance(found, dict) or found.get("record") != kind[0]:
+        raise InvalidDataError(f"{name}: not a {what}: its key `record` is not {kind[0]!r}")
     version = found.get("version")
-    if version != VERSION or isinstance(version, bool):
-        raise InvalidDataError(f"{name}: version {version!r:.80} is unknown; known is {VERSION}")
+    if version != kind[1] or isinstance(version, bool):
+        raise InvalidDataError(f"{name}: version {version!r:.80} is unknown; known is {kind[1]}")
     try:
-        return Record.model_validate(found)
+        return model.model_validate(found)
     except ValidationError as error:
         raise InvalidDataError(_explained(name, error.errors())) from error
 

@@ -1,27 +1,44 @@
-"""The JSON schema of a run record, made from its models; kept in data/schemas for other programs.
+"""The JSON schemas of records, made from their models; kept in data/schemas for other programs.
 
 python -m db.run_record_schema > data/schemas/run-record-1.schema.json
+python -m db.run_record_schema calibration > data/schemas/calibration-record-1.schema.json
 """
 
 import json
+import sys
 from typing import Any
 
-from db.run_record import MOST_SERIES_POINTS, Record
+from db.calibration_record import CalibrationRecord
+from db.run_record import MOST_SERIES_POINTS, Part, Record
 
 _LARGEST_SHOWN = 100_000
 
 
 def run_record_schema() -> dict[str, Any]:
     """JSON Schema (2020-12). Rules between keys are told by `advisor ingest` only."""
-    schema = Record.model_json_schema(mode="validation")
-    found: dict[str, Any] = _without_limits(schema)
+    return _schema(
+        Record,
+        "What one run of the measuring harness saw",
+        "Times are seconds since the run began, sizes bytes. The lists of `series` are equally "
+        f"long, at most {MOST_SERIES_POINTS} points.",
+    )
+
+
+def calibration_record_schema() -> dict[str, Any]:
+    """The same of a calibration record."""
+    return _schema(
+        CalibrationRecord,
+        "What one calibration of a machine timed",
+        "Durations are seconds, sizes bytes; `samples` are in the order in which they were taken.",
+    )
+
+
+def _schema(model: type[Part], title: str, description: str) -> dict[str, Any]:
+    found: dict[str, Any] = _without_limits(model.model_json_schema(mode="validation"))
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "What one run of the measuring harness saw",
-        "description": (
-            "Times are seconds since the run began, sizes bytes. The lists of `series` are equally "
-            f"long, at most {MOST_SERIES_POINTS} points."
-        ),
+        "title": title,
+        "description": description,
         **{key: value for key, value in found.items() if key not in ("title", "description")},
     }
 
@@ -41,4 +58,5 @@ def _without_limits(part: Any) -> Any:
 
 
 if __name__ == "__main__":
-    print(json.dumps(run_record_schema(), indent=2))
+    asked = calibration_record_schema if "calibration" in sys.argv[1:] else run_record_schema
+    print(json.dumps(asked(), indent=2))

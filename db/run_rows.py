@@ -56,28 +56,32 @@ def software_stack(record: Surrounded) -> str:
 
 
 def source_row(record: Surrounded) -> Row:
-    cluster = record.cluster.cluster
+    return measured_source(record.cluster.cluster, record.campaign.created_at)
+
+
+def measured_source(cluster: str, first_at: str) -> Row:
+    """The source of what this program measures on a cluster, from its first measurement on."""
     return {
         "source_id": source_id(cluster),
         "citation": f"Measured on {cluster} by FailBench Advisor (advisor measure)",
-        "published_on": record.campaign.created_at[:10],
+        "published_on": first_at[:10],
     }
 
 
-def cluster_row(record: Surrounded) -> Row:
-    return {**record.cluster.model_dump(), "source_id": source_id(record.cluster.cluster)}
-
-
 def stack_row(record: Surrounded) -> Row:
-    environment = record.environment
+    return measured_stack(record.cluster.cluster, record.environment)
+
+
+def measured_stack(cluster: str, environment: EnvironmentPart) -> Row:
+    """The versions that a record was made with."""
     return {
-        "software_stack": software_stack(record),
-        "cluster": record.cluster.cluster,
+        "software_stack": f"{cluster}/torch-{environment.torch}",
+        "cluster": cluster,
         "torch": environment.torch,
         "cuda": environment.cuda,
         "nccl": environment.nccl,
         "python": environment.python,
-        "source_id": source_id(record.cluster.cluster),
+        "source_id": source_id(cluster),
     }
 
 

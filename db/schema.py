@@ -9,7 +9,7 @@ from db.errors import EmptyDatabaseError, NotADatabaseError, SchemaMismatchError
 from db.session import engine_name, reading
 
 HEAD = "0005"
-REVISIONS = ("0001", "0002", "0003", "0005")
+REVISIONS = ("0001", "0002", "0003", "0004", "0005")
 """Every revision that this code knows, oldest first; a test holds it equal to migrations/."""
 
 VERSION_TABLE = "alembic_version"
@@ -48,21 +48,30 @@ def read_revision(engine: Engine) -> str | None:
 
     Raises NotADatabaseError if it holds tables, but none that says which schema they are.
     """
-    try:
-        with reading(engine) as connection:
-            revision = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608
-    except DBAPIError:
-        revision = None  # there is no such table; what there is instead is looked at below
+    revision = _stated_revision(engine)
     if revision is not None:
-        return str(revision)
+        return revision
     with reading(engine) as connection:
         others = table_names(connection) - {VERSION_TABLE}
     if others:
+        revision = _stated_revision(engine)  # another process may have made them just now
+        if revision is not None:
+            return revision
         raise NotADatabaseError(
             f"{engine_name(engine)} is no database of the advisor: it holds "
             f"{', '.join(sorted(others)[:3])} but no schema revision; choose another database"
         )
     return None
+
+
+def _stated_revision(engine: Engine) -> str | None:
+    """What the version table says; None where there is no such table, or it is empty."""
+    try:
+        with reading(engine) as connection:
+            revision = connection.execute(text(f"SELECT version_num FROM {VERSION_TABLE}")).scalar()  # noqa: S608
+    except DBAPIError:
+        return None
+    return None if revision is None else str(revision)
 
 
 _TABLES = {

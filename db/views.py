@@ -355,6 +355,61 @@ FROM text_values t
 LEFT JOIN sources s ON s.source_id = t.source_id
 """
 
+CALIBRATION_FIT_VIEW = """
+SELECT
+  s.cluster,
+  f.path,
+  f.processes,
+  f.model,
+  f.n,
+  f.outliers,
+  f.spread_fraction,
+  f.latency_s,
+  f.latency_s_low,
+  f.latency_s_high,
+  CASE WHEN f.s_per_byte > 0 THEN 1.0 / f.s_per_byte END AS bytes_per_s,
+  CASE WHEN f.s_per_byte_high > 0 THEN 1.0 / f.s_per_byte_high END AS bytes_per_s_low,
+  CASE WHEN f.s_per_byte_low > 0 THEN 1.0 / f.s_per_byte_low END AS bytes_per_s_high,
+  f.s_per_rank,
+  f.s_per_rank_low,
+  f.s_per_rank_high,
+  f.smallest_bytes,
+  f.largest_bytes,
+  f.conditions,
+  CASE WHEN EXISTS (
+    SELECT 1
+    FROM calibration_fits g
+    JOIN calibration_sessions t ON t.session = g.session
+    WHERE t.cluster = s.cluster AND g.path = f.path AND g.processes = f.processes
+      AND (t.started_at > s.started_at
+        OR (t.started_at = s.started_at AND t.session > s.session))
+  ) THEN 0 ELSE 1 END AS is_newest,
+  s.started_at,
+  s.software_stack,
+  s.source_id,
+  f.session
+FROM calibration_fits f
+JOIN calibration_sessions s ON s.session = f.session
+"""
+
+CALIBRATION_CHECK_VIEW = """
+SELECT
+  t.cluster,
+  s.path,
+  s.size_bytes,
+  s.processes,
+  s.duration_s AS measured_s,
+  c.predicted_s,
+  c.predicted_s / s.duration_s - 1 AS error_fraction,
+  c.conditions,
+  t.started_at,
+  c.session,
+  c.ordinal
+FROM calibration_checks c
+JOIN calibration_samples s ON s.session = c.session AND s.ordinal = c.ordinal
+JOIN calibration_sessions t ON t.session = c.session
+"""
+
 VIEWS: Mapping[str, str] = {
     "operating_point_view": OPERATING_POINT_VIEW,
     "frontier_view": FRONTIER_VIEW,
@@ -363,5 +418,7 @@ VIEWS: Mapping[str, str] = {
     "recovery_view": RECOVERY_VIEW,
     "exposure_view": EXPOSURE_VIEW,
     "evidence_view": EVIDENCE_VIEW,
+    "calibration_fit_view": CALIBRATION_FIT_VIEW,
+    "calibration_check_view": CALIBRATION_CHECK_VIEW,
 }
 """Name and SELECT of each view, in the order in which to create them."""

@@ -171,7 +171,7 @@ class Campaign:
         check_folder(plan.folder / plan.campaign)
         around = self._surroundings(plan.cells[0].job)
         self._emit("plan", self._planned(around))
-        with _signals_noted(self._ask_to_stop):
+        with signals_noted(self._ask_to_stop):
             for number, cell in enumerate(plan.cells, start=1):
                 if self._is_over():
                     break
@@ -194,7 +194,7 @@ class Campaign:
             stack.enter_context(only_one(folder))
             around = self._surroundings(plan.cells[0].job) if plan.cells else None
             # From here on: between two cells a signal must not end what nobody has ended in order.
-            stack.enter_context(_signals_noted(self._ask_to_stop))
+            stack.enter_context(signals_noted(self._ask_to_stop))
             self._emit(*(("plan", self._planned(around)) if around else ("ready", {})))
             for line in lines:
                 if self._is_over():
@@ -321,20 +321,28 @@ class Campaign:
                 "seed": plan.seed,
                 "created_at": plan.created_at,
             },
-            cluster={
-                "cluster": plan.cluster,
-                "description": f"Measured by advisor measure: {job.world_size} ranks on"
-                f" {found['cores']} cores of one machine ({found['cpu']})",
-                "nodes": 1,
-                "ranks_per_node": job.world_size,
-                "device": _device_name(job.device),
-                "device_memory_bytes": _device_memory_bytes(job.device),
-                "host_memory_bytes": host_memory_bytes(),
-                "interconnect": "loopback",
-                "storage": storage_of(plan.folder),
-            },
+            cluster=cluster_here(
+                plan.cluster, "advisor measure", job.world_size, job.device, plan.folder
+            ),
             environment=found,
         )
+
+
+def cluster_here(name: str, command: str, ranks: int, device: str, folder: Path) -> dict[str, Any]:
+    """This machine as the hardware of a record; `folder` lies on its storage."""
+    found = environment()
+    return {
+        "cluster": name,
+        "description": f"Measured by {command}: {ranks} ranks on"
+        f" {found['cores']} cores of one machine ({found['cpu']})",
+        "nodes": 1,
+        "ranks_per_node": ranks,
+        "device": _device_name(device),
+        "device_memory_bytes": _device_memory_bytes(device),
+        "host_memory_bytes": host_memory_bytes(),
+        "interconnect": "loopback",
+        "storage": storage_of(folder),
+    }
 
 
 def _traits(job: JobSpec, entry: ArchitectureEntry) -> Traits:
@@ -352,11 +360,12 @@ def _traits(job: JobSpec, entry: ArchitectureEntry) -> Traits:
         way=job.way,
         shrinks=Capability.REPLICATED_STATE in entry.capabilities,
         grows=mechanisms.entry_named(job.mechanism).grows,
+        coordinator=entry.coordinator,
         fits=fits,
     )
 
 
-class _signals_noted:  # noqa: N801 - reads as a statement
+class signals_noted:  # noqa: N801 - reads as a statement
     """Ctrl-C, SIGTERM and a closed terminal call `note` once; the second is not held back."""
 
     def __init__(self, note: Callable[[], None]) -> None:

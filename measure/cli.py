@@ -1,9 +1,10 @@
-"""`python -m measure`: runs cells and writes run records; needs nothing beside torch.
+"""`python -m measure`: runs cells, or calibrates this machine's paths, and writes records; needs
+nothing beside torch.
 
-With --events, each event is one JSON object a line on stdout:
-plan, run-started, phase, run-finished, run-failed, end. Errors are one line on stderr. With
---on-demand the cells are handed in on stdin one by one (`Campaign.serve`), and `ready` stands for
-the plan where there is none.
+With --events, each event is one JSON object a line on stdout. Of `run`: plan, run-started, phase,
+run-finished, run-failed, end; of `calibrate`: plan, preparing, sample, calibrated. Errors are one
+line on stderr. With --on-demand the cells of `run` are handed in on stdin one by one
+(`Campaign.serve`), and `ready` stands for the plan where there is none.
 Exit codes: 0 done, 1 the harness failed, 2 the request is at fault, 130 interrupted.
 """
 
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from measure.errors import MeasureError, MissingLibraryError, UsageError
 from measure.faults.traces import PAPER_TRACES
+from measure.units import size_bytes
 
 if TYPE_CHECKING:
     from measure.campaign import Plan
@@ -32,14 +34,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     options = _parser().parse_args(given)
     try:
-        return _run(options, f"python -m measure {shlex.join(given)}")
+        _require_torch()
+        done: int = options.action(options, f"python -m measure {shlex.join(given)}")
+        return done
     except UsageError as error:
         return _said(error, 2)
     except MeasureError as error:
         return _said(error, 1)
 
 
-def _run(options: argparse.Namespace, command: str) -> int:
+def _require_torch() -> None:
     try:
         import torch  # noqa: F401 - asked for here, so that its absence is said in one line
     except ImportError as error:
@@ -47,6 +51,9 @@ def _run(options: argparse.Namespace, command: str) -> int:
             "measuring needs PyTorch, which is not installed:"
             " pip install 'failbench-advisor[measure]'"
         ) from error
+
+
+def _run(options: argparse.Namespace, command: str) -> int:
     from measure.campaign import Campaign
 
     plan = _plan(options, command)
@@ -97,10 +104,48 @@ def _order_seed(options: argparse.Namespace) -> int | None:
     return secrets.randbelow(10**6) if options.order_seed is None else int(options.order_seed)
 
 
+def _calibrate(options: argparse.Namespace, command: str) -> int:
+    from measure.calibration.plan import Request
+    from measure.calibration.session import Session
+
+    request = Request(
+        sizes_bytes=[size_bytes(text) for text in options.sizes.split(",")]
+        if options.sizes
+        else None,
+        repeats=options.repeats,
+        seed=secrets.randbelow(2**31) if options.seed is None else options.seed,
+        is_quick=options.quick,
+        with_check=options.check,
+    )
+    emit = _emit_json if options.events else _emit_text()
+    session = Session(request, options.cluster, options.folder, options.command or command, emit)
+    return 0 if session.run() else _INTERRUPTED_EXIT_CODE
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("python -m measure", description=__doc__.split("\n")[0])
-    commands = parser.add_subparsers(required=True, metavar="run")
-    run = commands.add_parser("run", help="run cells, write their records")
+    description = __doc__.partition("\n\n")[0]
+    parser = argparse.ArgumentParser("python -m measure", description=description)
+    commands = parser.add_subparsers(required=True, metavar="run or calibrate")
+    _add_run(commands.add_parser("run", help="run cells, write their records"))
+    _add_calibrate(commands.add_parser("calibrate", help="measure this machine's paths"))
+    return parser
+
+
+def _add_calibrate(parser: argparse.ArgumentParser) -> None:
+    parser.set_defaults(action=_calibrate)
+    parser.add_argument("--cluster", required=True, help="the name of this machine")
+    parser.add_argument("--sizes", help="to move, e.g. 1MB,16MB,256MB; default: 1MB to 512MB")
+    parser.add_argument("--repeats", type=int, help="samples of each size")
+    parser.add_argument("--seed", type=int, help="of the order of the samples; default: drawn")
+    parser.add_argument("--quick", action="store_true", help="up to 16 MB, three times each")
+    parser.add_argument("--check", action="store_true", help="real restores at other sizes too")
+    parser.add_argument("--command", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, default=Path("runs"), help="on the storage")
+    parser.add_argument("--events", action="store_true", help="one JSON object an event, on stdout")
+
+
+def _add_run(run: argparse.ArgumentParser) -> None:
+    run.set_defaults(action=_run)
     run.add_argument("--architecture", action="append", help="a name, or all")
     run.add_argument("--mechanism", action="append", help="ft1 to ft9, ft4+ft2+ft1, or all")
     run.add_argument(
@@ -136,7 +181,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--folder", type=Path, default=Path("runs"), help="where records go")
     run.add_argument("--events", action="store_true", help="one JSON object an event, on stdout")
-    return parser
 
 
 def _emit_json(event: str, fields: dict[str, Any]) -> None:
@@ -157,6 +201,8 @@ def _emit_text() -> Callable[[str, dict[str, Any]], None]:
         if event == "run-finished":
             why = f" ({'; '.join(fields['reasons'])})" if fields["reasons"] else ""
             _print(f"run {fields['run']}: {fields['outcome']}{why}  {fields['record']}")
+        elif event == "calibrated":
+            _print(f"calibrated in {fields['wall_s']:.0f} s: {fields['record']}")
 
     return emit
 

@@ -11,6 +11,7 @@ import click
 
 from advisor.commands.campaigns import drift_words
 from advisor.commands.ingest import harvest_json, harvest_words
+from advisor.commands.measured_database import check_database, opened_once
 from advisor.commands.options import (
     DURATION,
     DURATION_OR_NONE,
@@ -26,8 +27,6 @@ from advisor.printable import printable
 from advisor.units import format_duration, format_number, format_percent
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
     from advisor.campaign_run import Measured
     from advisor.campaign_summary import TupleSummary
     from db.campaign_store import Target
@@ -271,11 +270,11 @@ def measure(
     from advisor.campaign_run import interrupted_words, run_campaign
     from advisor.commands.progress import progress
 
-    _check_database(url)
+    check_database(url)
     with ExitStack() as stack:
         shown = stack.enter_context(progress())
         measured, child = run_campaign(
-            _once(lambda: _opened(url, stack)),
+            opened_once(url, stack),
             shown,
             folder or Path("runs").absolute(),
             child_command,
@@ -296,40 +295,6 @@ def measure(
 
 
 _INTERRUPTING = "interrupted: the current run is being ended; Ctrl-C again does not wait"
-
-
-def _check_database(url: str) -> None:
-    from db.schema import check_schema
-    from db.session import open_engine, sqlite_path
-
-    path = sqlite_path(url)
-    engine = open_engine(url)
-    try:
-        if path is None or path.exists():
-            check_schema(engine)
-    finally:
-        engine.dispose()
-
-
-def _opened(url: str, stack: ExitStack) -> "Engine":
-    from db.first_use import ensure_ready
-    from db.session import open_engine
-
-    ensure_ready(url)
-    engine = open_engine(url)
-    stack.callback(engine.dispose)
-    return engine
-
-
-def _once(make: Callable[[], "Engine"]) -> Callable[[], "Engine"]:
-    made: list[Engine] = []
-
-    def get() -> "Engine":
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return get
 
 
 def _echo_summary(measured: "Measured") -> None:

@@ -54,6 +54,8 @@ class _Warning:
     """How often they were at different steps, one after the other."""
     saved: int | None = None
     """How many steps were complete when all last saved for it."""
+    is_safe: bool = False
+    """All saved for it in an earlier generation."""
 
     @property
     def key(self) -> str:
@@ -97,10 +99,7 @@ class JustInTime(Mechanism):
             _PEERS,
             expected_state_bytes(architecture.state()),
         )
-        pending = [w for w in self._warnings.values() if not w.is_past(began)]
-        self._warnings = {}
-        for warning in pending:
-            self._heard(warning.event, warning.due_at)
+        self._share_warnings(began)
 
     def first_step_done(self, step: int) -> None:
         """Makes room for the whole state."""
@@ -117,8 +116,8 @@ class JustInTime(Mechanism):
 
     def on_warning(self, event: FaultEvent, due_at: float) -> None:
         """Notes it. Other ranks may be a step or two away."""
-        if not self._is_over():
-            self._heard(event, due_at)
+        if not self._is_over() and event.rank not in self._warnings:
+            self._heard(_Warning(event, due_at))
 
     def tiers(self) -> Sequence[Tier]:
         """Peers' memory."""
@@ -143,18 +142,50 @@ class JustInTime(Mechanism):
     def _is_over(self) -> bool:
         return self._given_up or self._at.nothing_can_be_whole()
 
-    def _heard(self, event: FaultEvent, due_at: float) -> None:
+    def _share_warnings(self, now: float) -> None:
+        """What any rank had heard of, all know as a later generation begins: who took a lost
+        rank's place was not there when it was announced."""
+        mine = [
+            [w.event.rank, w.event.lead_s, w.due_at - now, w.is_safe or w.saved is not None]
+            for w in self._warnings.values()
+            if not w.is_past(now)
+        ]
+        self._warnings = {}
+        if not self._at.generation:
+            return
+        assert self._architecture is not None
+        context, at = self._architecture.context, self._at
+        name = f"{_LABEL}/pending"
+        reports = agree_on(
+            at.store, name, context.rank, context.world_size, {"known": mine}, at.timeout_s
+        )
+        known = [warning for report in reports for warning in report["known"]]
+        for rank in sorted({warning[0] for warning in known}):
+            of_rank = [warning for warning in known if warning[0] == rank]
+            event = FaultEvent(rank, step=0, lead_s=of_rank[0][1])
+            due_at = now + min(left_s for _, _, left_s, _ in of_rank)
+            is_safe = any(safe for *_, safe in of_rank)
+            self._heard(_Warning(event, due_at, is_safe=is_safe))
+
+    def _heard(self, warning: _Warning) -> None:
         """Counts this rank among those that know; the last of them names the step."""
         assert self._architecture is not None
-        warning = self._warnings[event.rank] = _Warning(event, due_at)
+        self._warnings[warning.event.rank] = warning
         known = self._at.store.add(warning.key, 1)
         warning.is_mine_to_name = known == self._architecture.context.world_size
         self._name_target(warning)
 
     def _serve(self, done: int) -> None:
-        """What is due after `done` steps, in the same order on every rank."""
+        """What is due after `done` steps, in the same order on every rank. A warning that not all
+        have heard of is forgotten, long after anybody could still name a step."""
         for warning in self._warnings.values():
             self._ask_for_target(warning)
+        long_ago = time.monotonic() - 2.0 * self._at.timeout_s
+        self._warnings = {
+            rank: warning
+            for rank, warning in self._warnings.items()
+            if warning.target is not None or not warning.is_past(long_ago)
+        }
         due = [w for w in self._warnings.values() if w.target is not None and w.target <= done]
         for warning in sorted(due, key=lambda w: (w.target, w.event.rank)):
             reports = self._meet(warning, done)
@@ -239,7 +270,7 @@ class JustInTime(Mechanism):
             bytes=size_bytes,
             within=not warning.is_past(ended),
             lead_s=warning.event.lead_s,
-            again=warning.saved is not None,
+            again=warning.is_safe or warning.saved is not None,
         )
         warning.saved = done
 
@@ -264,11 +295,12 @@ def steps_that_fit(reports: Sequence[Mapping[str, Any]]) -> int:
     included: 0 if it is past, 1 if it is now. From what every rank reports: seconds until the
     fault, of its slowest step lately, of its last save."""
     left_s = min(report["left_s"] for report in reports)
-    left_s -= _SAVES_IN_RESERVE * max(report["save_s"] for report in reports)
+    save_s = max(report["save_s"] for report in reports)
     step_s = max(report["step_s"] for report in reports)
-    if left_s < 0.0:
+    if left_s < save_s:
         return 0
-    return 1 + int(left_s / step_s) if step_s > 0.0 else 1
+    free_s = max(0.0, left_s - _SAVES_IN_RESERVE * save_s)
+    return 1 + int(free_s / step_s) if step_s > 0.0 else 1
 
 
 def is_worthwhile(steps: int, reports: Sequence[Mapping[str, Any]]) -> bool:

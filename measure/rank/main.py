@@ -67,7 +67,7 @@ def run_rank(job_json: str, rank: int, folder: str, store_port: int, pipe: Conne
     """The whole life of one rank; never returns. Its exit code says how it ended: 0 by order of
     the supervisor, 1 when its training code raised."""
     place = Place(Path(folder), store_port)
-    _settle(place.output_path(rank))
+    settle(place.output_path(rank))
     log = EventLog(place.log_path(rank), rank)
     code = 0
     try:
@@ -244,10 +244,14 @@ class _Rank:
         if self.groups is None:
             return
         self._is_free()
-        self.groups.leave()
-        self._detach()
-        self.loop = None
-        self.groups.close()
+        # A group's destructor waits for what is still under way in it.
+        freeing = _Freeing(self.groups, self._stuck)
+        try:
+            self._detach()
+            self.loop = None
+            self.groups.close()
+        finally:
+            freeing.end()
         self.log.write("left")
 
     def _told_of_loss(self, rank: int | None) -> None:
@@ -292,7 +296,9 @@ class _Rank:
             return
         said = "a group that has lost a peer does not set it free"
         peak_bytes = _peak_memory_bytes(self.job.device)
-        self.log.write("stopped", how="supervisor", error=said, peak_memory_bytes=peak_bytes)
+        self.log.write(
+            "stopped", how="supervisor", error=said, stuck=True, peak_memory_bytes=peak_bytes
+        )
         say(self.pipe, "stopped", how="supervisor", error=said, stuck=True)
 
 
@@ -326,7 +332,7 @@ def _one_writer(entry: ArchitectureEntry) -> bool:
     return {Capability.REPLICATED_STATE, Capability.FULL_RANK_GROUP} <= entry.capabilities
 
 
-def _settle(output: Path) -> None:
+def settle(output: Path) -> None:
     """Makes this process a rank: it dies with its parent, and leaves signals to the supervisor."""
     pr_set_pdeathsig = 1
     ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL)

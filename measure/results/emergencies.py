@@ -1,6 +1,6 @@
 """Emergency saves: whether the state was safe before the fault that had been announced."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,13 +20,13 @@ def emergencies_of(logs: Sequence[RankLog], wants_warning: bool) -> list[dict[st
     those of the slowest rank, `bytes` the largest of a rank. Where no rank committed a save
     before the fault, `took_s` is None. Nothing of mechanisms that do not heed warnings, unless
     they saved."""
-    answers = [answer for log in logs for answer in _answers(log)]
+    ordinals = {e["rank"]: e["ordinal"] for log in logs for e in log.events if _is_warning(e)}
+    answers = [answer for log in logs for answer in _answers(log, ordinals)]
     leads = _announced(logs) if wants_warning else {}
     known = {answer.fault for answer in answers}
-    ordinals = sorted({*leads, *(fault for fault in known if fault is not None)})
     found = [
         _entry(fault, leads.get(fault), [a.event for a in answers if a.fault == fault])
-        for fault in ordinals
+        for fault in sorted({*leads, *(fault for fault in known if fault is not None)})
     ]
     unasked = [answer.event for answer in answers if answer.fault is None]
     return found + [
@@ -37,11 +37,15 @@ def emergencies_of(logs: Sequence[RankLog], wants_warning: bool) -> list[dict[st
 
 def _announced(logs: Sequence[RankLog]) -> dict[int, float]:
     """The lead of each fault that any rank was warned of."""
-    warnings = [e for log in logs for e in log.events if e["event"] == "warning"]
+    warnings = [e for log in logs for e in log.events if _is_warning(e)]
     return {event["ordinal"]: event["lead_s"] for event in warnings}
 
 
-def _answers(log: RankLog) -> Iterator[_Answer]:
+def _is_warning(event: Event) -> bool:
+    return bool(event["event"] == "warning")
+
+
+def _answers(log: RankLog, ordinals: Mapping[int, int]) -> Iterator[_Answer]:
     """Each save answers one warning: that of the rank it names, or the oldest that is open. (One
     save for several faults is written down once for each.) One that was made again, to be later,
     answers nothing new: the state had been safe."""
@@ -54,7 +58,9 @@ def _answers(log: RankLog) -> Iterator[_Answer]:
             mine = [w for w in open_warnings if rank is None or w["rank"] == rank]
             if mine:
                 open_warnings.remove(mine[0])
-            yield _Answer(mine[0]["ordinal"] if mine else None, event)
+            # Who took a lost rank's place knows of a warning from the others only.
+            told = None if rank is None else ordinals.get(rank)
+            yield _Answer(mine[0]["ordinal"] if mine else told, event)
 
 
 def _entry(fault: int | None, lead_s: float | None, events: Sequence[Event]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ class Answered:
     """A recovery beside the faults that it answered; instants in seconds since the run began.
 
     It begins with the first of those faults. Where there is none (a group that grows again), it
-    begins when the supervisor set the ranks free, and there is nothing to notice.
+    begins when the first rank paused for it, and there is nothing to notice; a fault that strikes
+    meanwhile is part of it.
     """
 
     recovery: Recovery
@@ -55,7 +56,7 @@ def answered(run: Run, faults: Sequence[Fault]) -> list[Answered]:
 
 def _answered(run: Run, recovery: Recovery, faults: Sequence[Fault]) -> Answered:
     lost_s = run.since_began(recovery.lost_at)
-    begin_s = faults[0].at_s if faults else lost_s
+    begin_s = min(faults[0].at_s, lost_s) if faults else lost_s
     noticed_s = _noticed_s(faults[0], lost_s) if faults else lost_s
     steps = phased(recovery, begin_s, noticed_s, run.logs, run.seen.began_at)
     train_s = run.since_began(recovery.train_at)

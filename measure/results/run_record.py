@@ -97,10 +97,10 @@ def run_record(
     }
 
 
-def write_record(record: Mapping[str, Any], folder: Path) -> Path:
+def write_record(record: Mapping[str, Any], folder: Path, name: str = FILE_NAME) -> Path:
     """Writes the record for good: under a temporary name, to the disk, then renamed."""
-    path = folder / FILE_NAME
-    unfinished = folder / f".{FILE_NAME}.{os.getpid()}"
+    path = folder / name
+    unfinished = folder / f".{name}.{os.getpid()}"
     text = json.dumps(record, separators=(",", ":"), allow_nan=False)
     with unfinished.open("w", encoding="utf-8") as file:
         file.write(text + "\n")

@@ -255,7 +255,7 @@ def _noticed(
     before = [e for e in log.events if e["event"] in ("training", "stopped") and e["t"] < at_s]
     again = log.first_after("training", at_s)
     if before and before[-1]["event"] == "training":
-        stopped = log.first_after("stopped", at_s)
+        stopped = _stopped_for_a_loss(log, at_s)
         return stopped if stopped and (again is None or stopped["t"] < again["t"]) else None
     told = [
         e
@@ -266,8 +266,21 @@ def _noticed(
         return told[0]
     died_at = run.seen.ranks[victim].died_at
     if run.seen.training_at is None or died_at is None:
-        return log.first_after("stopped", at_s)
+        return _stopped_for_a_loss(log, at_s)
     return {"t": run.since_began(died_at), "how": "supervisor"}
+
+
+def _stopped_for_a_loss(log: RankLog, at_s: float) -> dict[str, Any] | None:
+    """The first stop after an instant that was no planned pause. Who did not come free had been
+    told before."""
+    after = (e for e in log.events if e["t"] >= at_s)
+    told: dict[str, Any] | None = None
+    for event in after:
+        if event["event"] == "told":
+            told = told or event
+        if event["event"] == "stopped" and event["how"] != "regroup":
+            return told if event.get("stuck") and told else event
+    return None
 
 
 def _was_there(run: Run, slot: int, at_s: float) -> bool:

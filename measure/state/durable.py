@@ -74,7 +74,7 @@ def draft(folder: Path, label: str) -> Iterator[Draft]:
 
     NoSpaceError when the disk is full; OSError otherwise.
     """
-    path = folder / f".{label}.{_writer()}.{next(_numbers)}{_TEMPORARY}"
+    path = folder / temporary_name(label)
     file: Draft | None = None
     try:
         file = Draft(path)
@@ -141,10 +141,15 @@ def sweep(folder: Path) -> list[Path]:
     """
     swept = []
     for path in sorted(folder.glob(f".*{_TEMPORARY}")):
-        if _is_dead(path.name):
+        if is_dead(path.name):
             path.unlink(missing_ok=True)
             swept.append(path)
     return swept
+
+
+def temporary_name(label: str) -> str:
+    """A name that says who writes, and that nobody else takes."""
+    return f".{label}.{_writer()}.{next(_numbers)}{_TEMPORARY}"
 
 
 def _writer() -> str:
@@ -152,7 +157,8 @@ def _writer() -> str:
     return f"{_host()}.{_epoch()}.{os.getpid()}.{started(os.getpid())}"
 
 
-def _is_dead(name: str) -> bool:
+def is_dead(name: str) -> bool:
+    """Whether who took this `temporary_name` is gone for certain."""
     fields = name.removesuffix(_TEMPORARY).rsplit(".", 5)
     if len(fields) != 6 or not fields[3].isdigit():
         return False

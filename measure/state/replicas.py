@@ -292,7 +292,7 @@ class Replicas(Tier):
         incoming = [self._expected(owner) for owner in now.owners[1:]]
         slot = self._next_slot(now.rank)
         payload = slot.begin(layout.size_bytes)
-        description = _description(state.plain, layout, now.at.generation)
+        description = described_as(state.plain, layout, now.at.generation)
         outgoing = [Outgoing(now.links[holder], payload) for holder in now.holders]
         for message in outgoing:
             message.begin(state.step, description)
@@ -313,7 +313,7 @@ class Replicas(Tier):
     def _land(self, incoming: Incoming, step: int, owner: int) -> _Landing:
         """Learns what comes, and begins to receive it into a slot of `owner`."""
         text, size = incoming.description(step)
-        plain, layout, generation = _parsed(text, size, owner, step)
+        plain, layout, generation = description_parsed(text, size, owner, step)
         slot = self._next_slot(owner)
         payload = slot.begin(size)
         incoming.into(payload)
@@ -369,7 +369,7 @@ class Replicas(Tier):
             Outgoing(link, Tensor()).refuse(self._here().at.timeout_s)
             raise
         message = Outgoing(link, slot.payload(content))
-        message.begin(save.step, _description(content.plain, content.layout, save.generation))
+        message.begin(save.step, described_as(content.plain, content.layout, save.generation))
         message.send_to(content.layout.size_bytes)
         return message
 
@@ -484,13 +484,13 @@ def _capacity(expected_bytes: int) -> int:
     return DATA_AT + expected_bytes + expected_bytes // _MARGIN_SHARE + _MARGIN_BYTES
 
 
-def _description(plain: Mapping[str, Any], layout: Layout, generation: int) -> bytes:
+def described_as(plain: Mapping[str, Any], layout: Layout, generation: int) -> bytes:
     """What a peer has to know before the tensors' bytes; with its digest in front."""
     text = canonical({"plain": plain, "tensors": layout.to_json(), "generation": generation})
     return of_bytes(text).encode("ascii") + text
 
 
-def _parsed(
+def description_parsed(
     description: bytes, size: int, owner: int, step: int
 ) -> tuple[dict[str, Any], Layout, int]:
     """(plain part, layout, generation); StateError unless it is of this owner and step."""

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -23,7 +23,7 @@ from xxhash import xxh3_128
 
 from measure.state.contract import RankState
 from measure.state.digest import canonical, combined, digests
-from measure.state.durable import Draft, draft, need_space
+from measure.state.durable import draft, need_space
 from measure.state.errors import CorruptStateError
 from measure.state.tensor_bytes import from_bytes, on_host, size_bytes, view_of
 
@@ -72,6 +72,25 @@ class Expected:
     digest: str
 
 
+@dataclass(frozen=True, slots=True)
+class Raw:
+    """A file's bytes as they were read: everything before the tensors, and the tensors'."""
+
+    path: Path
+    header: bytes
+    data: Tensor
+
+
+class Sink(Protocol):
+    """What takes a file's content."""
+
+    def write(self, data: memoryview | bytes) -> None:
+        """Appends all of `data`."""
+
+    def overwrite(self, data: bytes, offset: int) -> None:
+        """Replaces the bytes at `offset`: a few."""
+
+
 def write(folder: Path, name: Callable[[str], str], state: RankState) -> Written:
     """Writes the state into a file of `folder`, called `name(digest)`; for good, or not at all.
 
@@ -83,12 +102,33 @@ def write(folder: Path, name: Callable[[str], str], state: RankState) -> Written
     total = len(header) + sum(size_bytes(state.tensors[n]) for n in order)
     need_space(folder, total)
     with draft(folder, name("new").removesuffix(SUFFIX)) as file:
-        file.write(header)
-        found = {name: _write_tensor(file, state.tensors[name]) for name in order}
-        digest = combined(state, found).whole
-        file.overwrite(digest.encode("ascii"), _DIGEST_AT)
+        digest = _encode(file, state, order, header)
         path = file.publish(name(digest))
     return Written(path, total, digest)
+
+
+def encode(into: Sink, state: RankState) -> str:
+    """Writes the file's content into anything that takes bytes; returns the state's digest.
+
+    ValueError as of `write`.
+    """
+    order = _file_order(state.tensors)
+    return _encode(into, state, order, _header(state, order, _NO_DIGEST))
+
+
+def encoded_bytes(state: RankState) -> int:
+    """How many bytes `encode` writes."""
+    order = _file_order(state.tensors)
+    tensors = sum(size_bytes(state.tensors[name]) for name in order)
+    return len(_header(state, order, _NO_DIGEST)) + tensors
+
+
+def _encode(into: Sink, state: RankState, order: list[str], header: bytes) -> str:
+    into.write(header)
+    found = {name: _write_tensor(into, state.tensors[name]) for name in order}
+    digest = combined(state, found).whole
+    into.overwrite(digest.encode("ascii"), _DIGEST_AT)
+    return digest
 
 
 def read(path: Path, expected: Expected | None = None) -> RankState:
@@ -97,15 +137,28 @@ def read(path: Path, expected: Expected | None = None) -> RankState:
     CorruptStateError for anything that the writer did not write. Nothing in the file is run, and
     no memory is taken for a length that the file only claims.
     """
+    return decode(read_raw(path, expected), expected)
+
+
+def read_raw(path: Path, expected: Expected | None = None) -> Raw:
+    """The first half of `read`: the file's bytes, in memory. CorruptStateError as of `read`."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         with open(descriptor, "rb", buffering=0) as file:  # noqa: PTH123 - of a descriptor
-            header, data = _read_parts(file, os.fstat(descriptor).st_size, expected)
-        return _decoded(header, data, expected)
+            return Raw(path, *_read_parts(file, os.fstat(descriptor).st_size, expected))
     except OSError as error:
         raise CorruptStateError(path, error.strerror or "cannot be read") from error
     except _Refused as error:
         raise CorruptStateError(path, str(error)) from error
+
+
+def decode(raw: Raw, expected: Expected | None = None) -> RankState:
+    """The second half of `read`: the state in these bytes, verified; its tensors are views of
+    them. CorruptStateError as of `read`."""
+    try:
+        return _decoded(raw.header, raw.data, expected)
+    except _Refused as error:
+        raise CorruptStateError(raw.path, str(error)) from error
 
 
 _MALFORMED = (
@@ -151,7 +204,7 @@ def _header(state: RankState, order: list[str], digest: str) -> bytes:
     return len(text).to_bytes(_LENGTH_BYTES, "little") + text
 
 
-def _write_tensor(file: Draft, tensor: Tensor) -> str:
+def _write_tensor(file: Sink, tensor: Tensor) -> str:
     host = on_host(tensor)
     view, hashed = view_of(host), xxh3_128()
     for begin in range(0, len(view), _CHUNK_BYTES):

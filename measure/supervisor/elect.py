@@ -19,6 +19,8 @@ class Traits:
     """Survivors alone have the whole state."""
     grows: bool = False
     """Processes are started for the lost ones, and taken in when they are up."""
+    coordinator: int | None = None
+    """The place that has what no other has (a parameter server's optimizer)."""
     fits: Callable[[int], bool] = lambda _: True
     """Whether the architecture can be formed by so many ranks."""
 

@@ -4,11 +4,12 @@ import multiprocessing
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from pathlib import Path
+from typing import Any
 
 _PRELOADED = "measure.rank.preloaded"
 _KILL_WAIT_S = 10.0
@@ -34,10 +35,16 @@ class RankStarter:
         """Starts one rank; returns before it is up."""
         from measure.rank.main import run_rank
 
+        return self.start_process(run_rank, (job_json, rank, str(folder), store_port), rank)
+
+    def start_process(
+        self, target: Callable[..., None], arguments: tuple[Any, ...], rank: int
+    ) -> RankProcess:
+        """Starts `target(*arguments, its end of the control line)`; returns before it is up."""
         ours, theirs = multiprocessing.Pipe()
         process = self._context.Process(
-            target=run_rank,
-            args=(job_json, rank, str(folder), store_port, theirs),
+            target=target,
+            args=(*arguments, theirs),
             name=f"rank-{rank}",
             daemon=True,
         )

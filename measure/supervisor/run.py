@@ -7,7 +7,6 @@ deadline of its own. Whatever happens, no process, port, file descriptor or shar
 run is left.
 """
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,6 +26,7 @@ from measure.supervisor import ranks as processes
 from measure.supervisor.check import Proof, differences
 from measure.supervisor.detect import Limits
 from measure.supervisor.elect import Election, Traits, elect
+from measure.supervisor.grow import Pause, next_pause
 from measure.supervisor.observed import Ending, Observed, RankView, Recovery
 from measure.supervisor.ranks import RankProcess, RankStarter
 from measure.supervisor.store import hosted_store
@@ -42,11 +42,6 @@ _FREE_WITHIN_S = 1.0
 not woken when their sockets are shut."""
 _MOST_WITHOUT_PROGRESS = 5
 """So many recoveries from losses, one after the other, between which no new step was made."""
-_LEAST_STEPS_AHEAD = 3
-_PAUSE_AHEAD_S = 0.2
-"""How far ahead all are told to stop together: in steps, and longer than it takes to tell them."""
-_LEAST_STEPS_TO_GO = 5
-"""A group is not interrupted to grow when fewer steps are left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +80,7 @@ class Supervisor:
         self._training = False
         self._lost_at: float | None = None
         self._growing = self._forced = False
+        self._pause: Pause | None = None
         self._pending: Pending | None = None
         self._struck: set[int] = set()
         self._armed: dict[int, float] = {}
@@ -167,6 +163,9 @@ class Supervisor:
             view.stuck = message["stuck"]
             if self._growing and self._lost_at is None:
                 self._lost_at = now  # until now all trained
+            elif view.stuck and self._lost_at is None:
+                self._lost_at = now  # it does not come out of the group before: nobody can go on
+                self._tell_all("lost", rank=view.plays, generation=self._generation)
 
     def _cannot(self, view: RankView, why: str) -> None:
         """At first the cell cannot work here; once it has trained, something got in its way."""
@@ -248,9 +247,9 @@ class Supervisor:
         elif self._does_not_pause(living):
             self._tell_all("regroup", generation=self._generation, step=None)
             self._forced = True
-        elif self._can_grow(living):
-            self._tell_all("regroup", generation=self._generation, step=self._pause_at())
-            self._growing, self._forced = True, False
+        elif self._can_grow(living) and (pause := self._next_pause()) is not None:
+            self._tell_all("regroup", generation=self._generation, step=pause.step)
+            self._growing, self._forced, self._pause = True, False, pause
         if self._seen.ending is None:
             self._seen.ending = self._ending(time.monotonic())
 
@@ -381,16 +380,21 @@ class Supervisor:
         """Survivors that do not come free of a group or its formation: they said so, or have had
         their time. Where they go on with what they have, one of them may be the only one that has
         the state, or is missed for good: the group's own timeout sets it free. But a group that
-        grows again, from others that came free, does not wait for that."""
+        grows again, from others that came free and have the state too, does not wait for that."""
         if self._lost_at is None or self._seen.training_at is None or not self._is_recovering():
             return []
         late = time.monotonic() > self._lost_at + self._free_within_s()
         others = self._traits.grows and any(self._waits(view) for view in living)
-        told = others or not self._survivors_go_on()
+
+        def is_spared(view: RankView) -> bool:
+            has_all = view.plays == self._traits.coordinator
+            return self._survivors_go_on() and (has_all or not others)
+
         return [
             view
             for view in living
-            if (late and view.active and not self._waits(view)) or (told and view.stuck)
+            if (late and (view.active or view.stuck) and not self._waits(view))
+            or (view.stuck and not is_spared(view))
         ]
 
     def _free_within_s(self) -> float:
@@ -412,11 +416,13 @@ class Supervisor:
         for _ in stuck:
             self._launch_another()
 
-    def _replacement_is_coming(self) -> bool:
-        """Whether a process that was started to replace another is not up yet."""
-        return self._is_recovering() and any(
+    def _somebody_is_waited_for(self, living: list[RankView]) -> bool:
+        """Whether a process that was started to replace another is not up yet, or a survivor that
+        is to go on has not come free."""
+        coming = any(
             not view.member and not view.ready and view.died_at is None for view in self._seen.ranks
         )
+        return self._is_recovering() and (coming or any(view.stuck for view in living))
 
     def _can_grow(self, living: list[RankView]) -> bool:
         """Whether the group is smaller than it was, and all who are to come back are up."""
@@ -425,27 +431,21 @@ class Supervisor:
             return False
         if len(living) == self._job.world_size or not all(view.active for view in living):
             return False
-        beats = [self._beats.read()[view.rank] for view in living]
-        if not self._may_recover_again() or any(b.step_at < self._train_at for b in beats):
-            return False  # none of a generation's steps is made yet
         ready = [v for v in self._seen.ranks if not v.member and v.ready and v.died_at is None]
         missing = self._job.world_size - len(living)
-        return len(ready) >= missing and self._pause_at() + _LEAST_STEPS_TO_GO < self._job.steps
+        return self._may_recover_again() and len(ready) >= missing
 
-    def _pause_at(self) -> int:
-        """A step that nobody will have begun before all have heard of it."""
-        beats = [self._beats.read()[slot] for slot in self._slots_of]
-        last = max(beats, key=lambda beat: beat.steps)
-        made = max(1, last.steps - self._first_step)
-        step_s = max(1e-4, (last.step_at - self._train_at) / made)
-        return last.steps + max(_LEAST_STEPS_AHEAD, math.ceil(_PAUSE_AHEAD_S / step_s))
+    def _next_pause(self) -> Pause | None:
+        found = self._beats.read()
+        beats = [found[slot] for slot in self._slots_of]
+        return next_pause(beats, self._first_step, self._train_at, self._job.steps)
 
     def _does_not_pause(self, living: list[RankView]) -> bool:
         """Whether some have stopped for the group to grow, and others have not, who may be waiting
         for them: a rank had begun that step already."""
-        if not self._growing or self._forced or self._lost_at is None:
+        if not self._growing or self._forced or self._lost_at is None or self._pause is None:
             return False
-        late = time.monotonic() > self._lost_at + _FREE_WITHIN_S
+        late = time.monotonic() > self._lost_at + max(_FREE_WITHIN_S, 2.0 * self._pause.step_s)
         return late and not all(self._waits(view) for view in living)
 
     def _recover(self, living: list[RankView]) -> None:
@@ -465,7 +465,8 @@ class Supervisor:
             return
         self._take_in(plan)
         lost = tuple(view.rank for view in self._seen.members if view.died_at is not None)
-        lost_at, self._lost_at = self._lost_at or idle_at, None
+        begun = [self._lost_at or idle_at, *([self._pending.lost_at] if self._pending else [])]
+        lost_at, self._lost_at = min(begun), None
         self._growing = False
         self._form(self._living())
         self._pending = Pending(lost, lost_at, idle_at, time.monotonic(), plan.way, reached)
@@ -500,7 +501,7 @@ class Supervisor:
             return Ending.INTERRUPTED
         if any(view.infeasible for view in living):
             return Ending.INFEASIBLE
-        if not any(view.active for view in living) and not self._replacement_is_coming():
+        if not any(view.active for view in living) and not self._somebody_is_waited_for(living):
             stopped = any(view.finished_at is None for view in living) or not living
             return Ending.ALL_STOPPED if stopped else Ending.ALL_FINISHED
         if seen.training_at is None:

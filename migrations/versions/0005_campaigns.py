@@ -1,14 +1,14 @@
 """Campaigns that survive: their plans, and every planned cell as a row.
 
 Revision: 0005
-Follows: 0003
+Follows: 0004
 """
 
 import sqlalchemy as sa
 from alembic import op
 
 revision = "0005"
-down_revision = "0003"
+down_revision = "0004"
 branch_labels = None
 depends_on = None
 

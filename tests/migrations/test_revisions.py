@@ -120,6 +120,25 @@ def test_0003_down_drops_the_numbers_that_0002_does_not_know(database_url: str) 
     assert check(database_url).problems == ()
 
 
+def test_0004_down_drops_calibrations_and_nothing_else(database_url: str) -> None:
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        for name, row in GOOD.items():
+            connection.execute(Base.metadata.tables[name].insert(), row)
+    engine.dispose()
+    downgrade(database_url, "0003")
+    assert not any(name.startswith("calibration_") for name in names(database_url))
+    engine = open_engine(database_url)
+    with reading(engine) as connection:
+        published = connection.exec_driver_sql("SELECT calibration_id FROM calibrations").scalars()
+        assert published.all() == ["tiny/read"]
+        runs = connection.exec_driver_sql("SELECT run_id FROM runs").scalars().all()
+    engine.dispose()
+    assert runs == ["first/1"]
+    upgrade(database_url)
+    assert check(database_url).problems == ()
+
+
 def test_0005_down_keeps_campaigns_and_runs_without_their_plans(database_url: str) -> None:
     engine = open_engine(database_url)
     with writing(engine) as connection:

@@ -115,6 +115,21 @@ def test_one_announced_after_the_other(tmp_path: Path) -> None:
     assert {tier for _, tier in restored_from(struck)} == {TIER}
 
 
+def test_who_takes_a_lost_ranks_place_is_told_what_was_announced(tmp_path: Path) -> None:
+    """Both are announced at one step, which the spare never makes."""
+    events = FaultEvent(1, step=25, lead_s=0.8), FaultEvent(3, step=25, lead_s=4.0)
+    struck = announced(tmp_path, "a5", *events, steps=900)
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    assert len(restored_from(struck)) == 2
+    saves = [e for e in events_of(struck, "emergency") if e["rank"] == 3]
+    spares = {e["slot"] for e in saves} - set(range(WORLD))
+    assert len(spares) == 1
+    found = json.loads(Path(struck["record"]).read_text(encoding="utf-8"))
+    assert [each["fault"] for each in found["emergency"]] == [0, 1]
+    assert all(each["within_lead"] for each in found["emergency"])
+    assert found["emergency"][1]["took_s"] < 0.8
+
+
 @pytest.mark.parametrize("architecture", ["a6", "a1-async"])
 def test_ranks_without_a_group_of_all_save_over_pairs(tmp_path: Path, architecture: str) -> None:
     struck = announced(tmp_path, architecture)
@@ -149,7 +164,9 @@ def _report(left_s: float, step_s: float = 0.1, save_s: float = 0.2) -> dict[str
         ([_report(1.45), _report(9.0, step_s=0.5)], 3),
         ([_report(1.45), _report(9.0, save_s=0.6)], 3),
         ([_report(0.45)], 1),
-        ([_report(0.39)], 0),
+        ([_report(0.39)], 1),
+        ([_report(0.21)], 1),
+        ([_report(0.19)], 0),
         ([_report(-1.0)], 0),
         ([_report(60.0, step_s=0.0)], 1),
     ],

@@ -1,0 +1,73 @@
+"""The clusters that records name: added where they are new, refused where they are another's.
+
+Rows are added unless they are there, and never changed: any number of processes may add at once.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from db.errors import AnotherClusterError
+from db.models import Base
+from db.run_record import ClusterPart
+from db.run_rows import Row, source_id
+
+_TABLES = Base.metadata.tables
+_SAME_MEMORY = 0.02
+"""Kernels differ in how much of a machine's memory they report."""
+
+
+def add_cluster(connection: Connection, cluster: ClusterPart) -> None:
+    """Adds the cluster unless it is there. Raises AnotherClusterError if its hardware differs."""
+    row = {**cluster.model_dump(), "source_id": source_id(cluster.cluster)}
+    add_row(connection, "clusters", row)
+    refuse_other_hardware(connection, cluster)
+
+
+def refuse_other_hardware(connection: Connection, cluster: ClusterPart) -> None:
+    """Raises AnotherClusterError if a cluster of this name is stored, with other hardware.
+
+    How many ranks ran on it is no matter of the hardware.
+    """
+    table, row = _TABLES["clusters"], cluster.model_dump()
+    found = connection.execute(select(table).where(table.c.cluster == cluster.cluster))
+    stored = found.mappings().one_or_none()
+    if stored is None:
+        return
+    names = ("nodes", "device", "interconnect")
+    different = [name for name in names if row[name] != stored[name]]
+    sizes = ("device_memory_bytes", "host_memory_bytes")
+    different += [name for name in sizes if not _is_same_memory(row[name], stored[name])]
+    if different:
+        listed = ", ".join(f"{name} {stored[name]!r}, not {row[name]!r}" for name in different)
+        raise AnotherClusterError(
+            f"there is another cluster called {row['cluster']!r}, with {listed}: "
+            "measure under another name (--cluster)"
+        )
+
+
+def _is_same_memory(a: int | None, b: int | None) -> bool:
+    """Within 2 %; an unknown size differs from a known one."""
+    if a is None or b is None:
+        return a is b
+    return abs(a - b) <= _SAME_MEMORY * max(a, b)
+
+
+def added_or_stored(connection: Connection, table: str, row: Row) -> Mapping[str, Any]:
+    """The row as it is stored now: as given, or as it was there before."""
+    add_row(connection, table, row)
+    (key,) = _TABLES[table].primary_key
+    statement = select(_TABLES[table]).where(key == row[key.name])
+    return dict(connection.execute(statement).mappings().one())
+
+
+def add_row(connection: Connection, table: str, row: Row) -> bool:
+    """Inserts the row unless its key, or its digest, is taken; whether it did."""
+    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
+    # No column named: of two that insert the same run at once, PostgreSQL may meet either key.
+    statement = dialect.insert(_TABLES[table]).on_conflict_do_nothing()
+    # The key that comes back says it; not every driver counts the rows of such a statement.
+    added = connection.execute(statement.returning(*_TABLES[table].primary_key), row)
+    return added.first() is not None

@@ -1,0 +1,1 @@
+"""Measures what each path of this machine takes, by itself: no training."""
