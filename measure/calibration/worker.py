@@ -1,6 +1,8 @@
 """A process of the crew: takes orders, does and times them, until it is told to end."""
 
 import os
+import select
+import threading
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -32,6 +34,7 @@ OPERATIONS: Mapping[str, Callable[..., Any]] = {
 def run_worker(rank: int, folder: str, store_port: int, run_key: str, pipe: Connection) -> None:
     """The whole life of one process; never returns. It ends with the coordinating one."""
     settle(Path(folder) / f"process-{rank}.out")
+    threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
     stay_on_loopback()
     bench = Bench(rank, Path(folder), store_port, run_key)
     say(pipe, "ready")
@@ -43,6 +46,15 @@ def run_worker(rank: int, folder: str, store_port: int, run_key: str, pipe: Conn
             lines = str(error).strip().splitlines() or [""]
             say(pipe, "failed", error=f"{type(error).__name__}: {lines[0][:500]}")
     os._exit(0)  # destructors of groups whose peers are gone may block
+
+
+def _end_with(pipe: Connection) -> None:
+    """Ends this process with the coordinating one, also while it waits for a peer: the fork server
+    lives as long as its children do."""
+    watch = select.poll()
+    watch.register(pipe.fileno(), select.POLLRDHUP)
+    watch.poll()  # a hang-up, or an error
+    os._exit(0)
 
 
 def _next(pipe: Connection) -> dict[str, Any]:
