@@ -17,7 +17,7 @@ from db.hardware import add_cluster, add_row, refuse_other_hardware
 from db.models import Base
 from db.records import CalibrationCheck, CalibrationFit, FittedNumber
 from db.run_record import ClusterPart
-from db.run_rows import measured_source, measured_stack, source_id
+from db.run_rows import measured_source, measured_stack, software_stack, source_id
 from db.session import reading, writing
 
 _TABLES = Base.metadata.tables
@@ -93,7 +93,7 @@ def _session_row(file: CalibrationFile) -> Row:
     return {
         "session": record.session,
         "cluster": cluster,
-        "software_stack": measured_stack(cluster, record.environment)["software_stack"],
+        "software_stack": software_stack(cluster, record.environment),
         "source_id": source_id(cluster),
         "command": record.command,
         "seed": record.seed,

@@ -78,7 +78,7 @@ def _create_empty(path: Path) -> None:
     refuse_network_filesystem(path)
     # WAL needs memory that the readers share, so never on a network file system.
     mode = "DELETE" if filesystem_of(path) else "WAL"
-    path = path.resolve()  # a link may lead to where there is no file yet
+    path = Path(os.path.realpath(path))  # a link may lead to where there is no file yet
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         if path.exists():
@@ -92,7 +92,8 @@ def _create_empty(path: Path) -> None:
     except sqlite3.Error as error:
         raise explain(error, str(path)) or error from error
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # the folder may be none
+            partial.unlink()
 
 
 def _publish(partial: Path, path: Path) -> None:

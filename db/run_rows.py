@@ -51,8 +51,9 @@ def source_id(cluster: str) -> str:
     return f"{MEASURED_SOURCE}{cluster}"
 
 
-def software_stack(record: Surrounded) -> str:
-    return f"{record.cluster.cluster}/torch-{record.environment.torch}"
+def software_stack(cluster: str, environment: EnvironmentPart) -> str:
+    """The id of the versions that a record was made with."""
+    return f"{cluster}/torch-{environment.torch}"
 
 
 def source_row(record: Surrounded) -> Row:
@@ -75,7 +76,7 @@ def stack_row(record: Surrounded) -> Row:
 def measured_stack(cluster: str, environment: EnvironmentPart) -> Row:
     """The versions that a record was made with."""
     return {
-        "software_stack": f"{cluster}/torch-{environment.torch}",
+        "software_stack": software_stack(cluster, environment),
         "cluster": cluster,
         "torch": environment.torch,
         "cuda": environment.cuda,
@@ -101,7 +102,7 @@ def campaign_row(record: Surrounded, status: CampaignStatus) -> Row:
     return {
         **record.campaign.model_dump(),
         "cluster": record.cluster.cluster,
-        "software_stack": software_stack(record),
+        "software_stack": software_stack(record.cluster.cluster, record.environment),
         "status": str(status),
     }
 
@@ -118,7 +119,7 @@ def run_row(file: RecordFile) -> Row:
         "run_id": record.run_id,
         "campaign": record.campaign.campaign,
         "cluster": record.cluster.cluster,
-        "software_stack": software_stack(record),
+        "software_stack": software_stack(record.cluster.cluster, record.environment),
         "detector": str(cell.detector),
         "steps_planned": cell.steps,
         "state_bytes": record.state_bytes,

@@ -208,4 +208,4 @@ def filesystem_of(path: Path, mountinfo: str | None = None) -> str | None:
     if mountinfo is None:
         source = Path("/proc/self/mountinfo")
         mountinfo = source.read_text(errors="replace") if source.exists() else ""
-    return network_filesystem(PurePosixPath(path.resolve()), mountinfo)
+    return network_filesystem(PurePosixPath(os.path.realpath(path)), mountinfo)

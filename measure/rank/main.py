@@ -284,10 +284,7 @@ class _Rank:
         # The traceback's frames hold the architecture, and so its groups, for ever.
         traceback.clear_frames(error.__traceback__)
         self._is_free()
-        self.log.write(
-            "stopped", how=how, error=said, peak_memory_bytes=_peak_memory_bytes(self.job.device)
-        )
-        say(self.pipe, "stopped", how=how, error=said, stuck=False)
+        self._say_stopped(how, said, stuck=False)
 
     def _stuck(self) -> None:
         """Nothing will set the training thread free but the group's own timeout: somebody else has
@@ -295,11 +292,13 @@ class _Rank:
         if self.inbox.is_waiting:
             return
         said = "a group that has lost a peer does not set it free"
+        self._say_stopped("supervisor", said, stuck=True)
+
+    def _say_stopped(self, how: str, error: str, *, stuck: bool) -> None:
+        told = {"how": how, "error": error, "stuck": stuck}
         peak_bytes = _peak_memory_bytes(self.job.device)
-        self.log.write(
-            "stopped", how="supervisor", error=said, stuck=True, peak_memory_bytes=peak_bytes
-        )
-        say(self.pipe, "stopped", how="supervisor", error=said, stuck=True)
+        self.log.write("stopped", **told, peak_memory_bytes=peak_bytes)
+        say(self.pipe, "stopped", **told)
 
 
 class _Freeing:

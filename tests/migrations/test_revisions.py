@@ -16,6 +16,7 @@ from db.errors import (
     NotADatabaseError,
     NotFoundError,
     SchemaMismatchError,
+    UnreachableError,
 )
 from db.migrate import _create_empty, check, described, downgrade, upgrade
 from db.models import Base
@@ -298,3 +299,17 @@ def test_read_revision_of_a_database_without_tables(empty_url: str) -> None:
     engine = open_engine(empty_url)
     assert read_revision(engine) is None
     engine.dispose()
+
+
+def test_a_link_may_lead_to_a_database_that_is_not_there_yet(tmp_path: Path) -> None:
+    link = tmp_path / "link.db"
+    link.symlink_to(tmp_path / "there.db")
+    assert upgrade(str(link)).after == HEAD
+    assert link.is_symlink()
+    assert check(str(tmp_path / "there.db")).problems == ()
+
+
+def test_a_folder_that_is_a_file_is_said_in_the_words_of_the_user(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(UnreachableError, match=r"file/x\.db cannot be made"):
+        upgrade(str(tmp_path / "file" / "x.db"))
