@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, func, insert, select, update
+from sqlalchemy import Connection, Engine, Select, func, insert, select, update
 from sqlalchemy.sql import ColumnElement
 
 from db.campaign_plan import CampaignPlanPart, CellPart
@@ -246,13 +246,7 @@ def claim(engine: Engine, taken: Taken, controller: Controller) -> OpenCell | No
     """
     with writing(engine) as connection:
         _require_mine(connection, taken)
-        statement = (
-            select(_CELLS)
-            .where(_CELLS.c.campaign == taken.campaign, _CELLS.c.status.in_(_OPEN))
-            .order_by(_CELLS.c.ordinal)
-            .limit(1)
-        )
-        row = connection.execute(statement).mappings().one_or_none()
+        row = connection.execute(_still_open(taken).limit(1)).mappings().one_or_none()
         if row is None:
             return None
         now = now_utc()
@@ -300,12 +294,15 @@ def all_cells(engine: Engine, taken: Taken) -> list[PlannedCell]:
 def open_cells(engine: Engine, taken: Taken) -> list[OpenCell]:
     """The cells that are still to run; of those that somebody began records may be there."""
     with reading(engine) as connection:
-        statement = (
-            select(_CELLS)
-            .where(_CELLS.c.campaign == taken.campaign, _CELLS.c.status.in_(_OPEN))
-            .order_by(_CELLS.c.ordinal)
-        )
-        return [_open(row) for row in connection.execute(statement).mappings()]
+        return [_open(row) for row in connection.execute(_still_open(taken)).mappings()]
+
+
+def _still_open(taken: Taken) -> Select[Any]:
+    return (
+        select(_CELLS)
+        .where(_CELLS.c.campaign == taken.campaign, _CELLS.c.status.in_(_OPEN))
+        .order_by(_CELLS.c.ordinal)
+    )
 
 
 def _open(row: Any) -> OpenCell:
