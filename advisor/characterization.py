@@ -6,6 +6,7 @@ Pure; `ClusterEvidence` in, numbers with their origin out.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import wraps
+from statistics import median
 from typing import Concatenate, ParamSpec, TypeVar
 
 from advisor.errors import NoDataError, UserError
@@ -134,8 +135,12 @@ def single_failure_points(evidence: ClusterEvidence, architecture: str) -> list[
 
 @kept
 def step_time_s(evidence: ClusterEvidence, architecture: str, workload: str) -> float | None:
-    """batch / throughput (samples/s/rank) of the failure-free baseline; None if not measured."""
-    for point in baseline_points(evidence, architecture):
+    """batch / throughput (samples/s/rank) of the failure-free baseline; None if not measured.
+
+    Of a run without a fault where there is one: it was observed for longest.
+    """
+    points = baseline_points(evidence, architecture)
+    for point in sorted(points, key=lambda point: point.trace is not None):
         throughput = value_of(point, Quantity.THROUGHPUT)
         if point.workload == workload and throughput and point.batch_per_rank:
             return point.batch_per_rank / throughput
@@ -181,6 +186,42 @@ def detection_s(evidence: ClusterEvidence, architecture: str) -> Origin | None:
     words = f"measured on {architecture} ({_table(point, Quantity.DETECTION)})"
     conditions = point.values[Quantity.DETECTION].conditions
     return Origin(time_s, f"{words}: {conditions}" if stated and conditions else words)
+
+
+def regroup_s(evidence: ClusterEvidence, architecture: str) -> Origin | None:
+    """What a recovery takes beside detection and restore (T_PG and T_init), where it was measured.
+
+    The median over the architecture's points; None where no recovery and its restore were measured
+    together.
+    """
+    rests = [
+        max(recovery - restore, 0.0)
+        for p in evidence.points
+        if p.architecture == architecture
+        and (recovery := _measured(p, Quantity.RECOVERY)) is not None
+        and (restore := _measured(p, Quantity.RESTORE)) is not None
+    ]
+    if not rests:
+        return None
+    return Origin(
+        median(rests),
+        f"measured on {architecture}: recoveries less their restores, the median of {len(rests)} "
+        "operating points; initialisation is in it",
+    )
+
+
+def _measured(point: OperatingPoint, quantity: Quantity) -> float | None:
+    found = point.values.get(quantity)
+    return found.value if found and found.evidence is Evidence.MEASURED else None
+
+
+def only_state_size(evidence: ClusterEvidence, architecture: str) -> Origin | None:
+    """The size of one rank's state (B), where the architecture was measured at one only."""
+    sizes = sorted({p.state_bytes for p in evidence.points if p.architecture == architecture})
+    if not sizes or not is_same(sizes[0], sizes[-1]):
+        return None
+    words = f"the only size that was measured on {architecture} of {evidence.cluster.cluster}"
+    return Origin(sizes[-1], words)
 
 
 def bandwidth_bytes_per_s(evidence: ClusterEvidence, path: TransferPath) -> float | None:

@@ -8,17 +8,21 @@ from advisor.characterization import (
     bandwidth_bytes_per_s,
     detection_s,
     nearest_step_time_s,
+    only_state_size,
+    regroup_s,
     require_architecture,
     require_mechanisms,
 )
-from advisor.errors import NoDataError
+from advisor.errors import NoDataError, UserError
 from advisor.scenario import (
     FailureRegime,
+    FewerRanks,
     IntervalPolicy,
     RestoreBasis,
     Scenario,
     ScenarioInput,
 )
+from advisor.units import SIZE_EXAMPLE, format_bytes
 from db.records import ClusterEvidence, TransferPath
 
 DEFAULT_CLUSTER = "matilda-8xv100"
@@ -32,32 +36,36 @@ DEFAULT_INIT_S = 0.0
 def resolve(inputs: ScenarioInput, evidence: ClusterEvidence) -> Scenario:
     """The scenario with every default filled in from the cluster's evidence.
 
-    Raises UserError for an unknown architecture or mechanism, NoDataError where the cluster
-    measured nothing that a needed default could come from.
+    Raises UserError for an unknown architecture or mechanism, and where the state size is needed;
+    NoDataError where the cluster measured nothing that a needed default could come from.
     """
     require_architecture(evidence, inputs.architecture)
     require_mechanisms(evidence, inputs.mechanisms or ())
     values: dict[str, Any] = {f.name: getattr(inputs, f.name) for f in fields(ScenarioInput)}
     assumed: dict[str, str] = {}
-    for name, origin in _defaults(inputs, evidence).items():
+    if inputs.state_bytes is None:
+        values["state_bytes"], assumed["state_bytes"] = _state_size(inputs, evidence)
+    state_bytes: int = values["state_bytes"]
+    for name, origin in _defaults(inputs, evidence, state_bytes).items():
         if values[name] is None and origin is not None:
             values[name], assumed[name] = origin
     return Scenario(**values, assumed=assumed)
 
 
 def _defaults(
-    inputs: ScenarioInput, evidence: ClusterEvidence
+    inputs: ScenarioInput, evidence: ClusterEvidence, state_bytes: int
 ) -> dict[str, tuple[Any, str] | None]:
     cluster = evidence.cluster
     return {
         "cluster": (cluster.cluster, "the default cluster"),
-        "step_time_s": None if inputs.step_time_s else _step_time(inputs, evidence),
+        "step_time_s": None if inputs.step_time_s else _step_time(inputs, evidence, state_bytes),
         "duration_s": (DEFAULT_DURATION_S, "default: 30 d of failure-free training"),
         "detection_s": None if inputs.detection_s is not None else _detection(inputs, evidence),
-        "regroup_s": (DEFAULT_REGROUP_S, "assumed: not measured; the paper's range is 2 to 10 s"),
+        "regroup_s": _regroup(inputs, evidence),
         "init_s": (DEFAULT_INIT_S, "assumed negligible, as the paper does"),
         "interval": (IntervalPolicy.AUTO, "default: the interval that minimises Eq. (5)"),
         "failure_regime": (FailureRegime.SINGLE, "default: one worker lost at a time (F1)"),
+        "fewer_ranks": (FewerRanks.REFUSE, "default: the job keeps its size"),
         "restore_basis": (
             RestoreBasis.PUBLISHED,
             "default: the operating points' own restore times",
@@ -74,8 +82,29 @@ def _defaults(
     }
 
 
-def _step_time(inputs: ScenarioInput, evidence: ClusterEvidence) -> tuple[float, str]:
-    found = nearest_step_time_s(evidence, inputs.architecture, inputs.state_bytes)
+def _state_size(inputs: ScenarioInput, evidence: ClusterEvidence) -> tuple[int, str]:
+    found = only_state_size(evidence, inputs.architecture)
+    if found is None:
+        architecture = inputs.architecture
+        sizes = sorted({p.state_bytes for p in evidence.points if p.architecture == architecture})
+        raise UserError(
+            f"state-size is missing: {evidence.cluster.cluster} measured {architecture} with "
+            f"{', '.join(map(format_bytes, sizes))} a rank; write yours, such as {SIZE_EXAMPLE}"
+        )
+    return int(found.value), found.words
+
+
+def _regroup(inputs: ScenarioInput, evidence: ClusterEvidence) -> tuple[float, str]:
+    found = regroup_s(evidence, inputs.architecture)
+    if found is None:
+        return DEFAULT_REGROUP_S, "assumed: not measured; the paper's range is 2 to 10 s"
+    return found.value, found.words
+
+
+def _step_time(
+    inputs: ScenarioInput, evidence: ClusterEvidence, state_bytes: int
+) -> tuple[float, str]:
+    found = nearest_step_time_s(evidence, inputs.architecture, state_bytes)
     return _needed(found, "step time", inputs, evidence)
 
 

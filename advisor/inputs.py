@@ -13,6 +13,7 @@ from advisor.errors import UserError
 from advisor.scenario import (
     RANGES,
     FailureRegime,
+    FewerRanks,
     IntervalPolicy,
     RestoreBasis,
     Scenario,
@@ -85,7 +86,9 @@ def parse_interval(text: str) -> int | IntervalPolicy:
     return int(stripped)
 
 
-def _chosen(kind: type[FailureRegime] | type[RestoreBasis]) -> Callable[[str], Any]:
+def _chosen(
+    kind: type[FailureRegime] | type[RestoreBasis] | type[FewerRanks],
+) -> Callable[[str], Any]:
     def parse(text: str) -> Any:
         try:
             return kind(text.strip().lower())
@@ -174,7 +177,8 @@ INPUTS: tuple[Input, ...] = (
     ),
     _size(
         "state-size", "state_bytes", "State per rank",
-        "State that one rank saves: parameters and optimizer.", "", group=Group.JOB, required=True,
+        "State that one rank saves: parameters and optimizer.", "the measured one, if only one is",
+        group=Group.JOB,
     ),
     _duration(
         "mtbf", Group.FAILURES, "MTBF", "Mean time between failures of the whole job.",
@@ -205,6 +209,11 @@ INPUTS: tuple[Input, ...] = (
         "max-pause", Group.LIMITS, "Longest pause",
         "Longest pause from a failure to resumed training.", "no limit",
     ),
+    Input(
+        "fewer-ranks", "fewer_ranks", Group.LIMITS, "Fewer ranks",
+        "Whether the job may go on with fewer ranks after a loss, which is another training.",
+        "refuse", _chosen(FewerRanks), _write_plain, "refuse", tuple(f.value for f in FewerRanks),
+    ),
     _duration(
         "warning-lead", Group.FAILURES, "Warning lead",
         "How long before a failure a warning comes.", "none comes",
@@ -222,7 +231,8 @@ INPUTS: tuple[Input, ...] = (
         "detection", Group.FAILURES, "Detection", "Time to detect a loss.", "as measured"
     ),
     _duration(
-        "regroup", Group.FAILURES, "Regrouping", "Time to rebuild the process group.", "5s"
+        "regroup", Group.FAILURES, "Regrouping", "Time to rebuild the process group.",
+        "as measured, else 5s",
     ),
     _duration(
         "init", Group.FAILURES, "Initialisation",
@@ -252,7 +262,8 @@ BY_FIELD: Mapping[str, Input] = {each.field: each for each in INPUTS}
 def scenario_input(values: Mapping[str, Any]) -> ScenarioInput:
     """From values by field name, those not stated None or absent. Raises UserError."""
     known = {f.name for f in fields(ScenarioInput)}
-    return ScenarioInput(**{name: value for name, value in values.items() if name in known})
+    stated = {name: value for name, value in values.items() if name in known}
+    return ScenarioInput(**({"state_bytes": None} | stated))
 
 
 def read_inputs(texts: Mapping[str, str]) -> ScenarioInput:

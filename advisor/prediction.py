@@ -42,18 +42,20 @@ from advisor.characterization import (
 )
 from advisor.optimizer import CostModel
 from advisor.recommendation import TOO_FAR, UsedValue
-from advisor.scenario import IntervalPolicy, RestoreBasis, Scenario
+from advisor.scenario import FewerRanks, IntervalPolicy, RestoreBasis, Scenario
 from advisor.units import (
     format_apart,
     format_bytes,
     format_bytes_per_s,
     format_duration,
     format_number,
+    format_percent,
 )
 from db.records import (
     Cadence,
     Calibration,
     ClusterEvidence,
+    DispersionKind,
     Evidence,
     EvidencedValue,
     Mechanism,
@@ -66,6 +68,9 @@ MAX_SIZE_RATIO = 4.0
 """A state size may be this many times beyond the measured ones."""
 MAX_STEP_TIME_RATIO = 10.0
 MAX_STORAGE_RATE_RATIO = 20.0
+MAX_SLOWDOWN = 0.05
+"""A job that goes on with fewer ranks may lose this share of its throughput with each loss: Eq. (5)
+has no term for it."""
 MAX_INTERVAL_SHORTENING = 10.0
 """An interval may be this many times shorter than the measured one; a longer one always may:
 the cost of a save stays, and its share, with any error in it, shrinks."""
@@ -160,10 +165,7 @@ def _predict_periodic(
     if interval is None:
         raise NoPredictionError(f"{point.point_id} does not say at which interval it was measured")
     own_step_s = _stall_step_s(evidence, scenario, point, trail)
-    overhead = trail.use(point, Quantity.OVERHEAD)
-    if overhead < 0.0:
-        trail.rules.append("measured as faster than without it, by noise: overhead taken as 0")
-    stall_s = max(overhead, 0.0) * interval * own_step_s
+    stall_s = _stall_s(point, interval * own_step_s, trail)
     stall_s *= _size_scale(evidence, scenario, mechanism, point, trail)
     stall_s *= _storage_scale(evidence, scenario, mechanism.save_path, trail)
     stall_s *= _path_scale(evidence, scenario, mechanism, point, trail)
@@ -176,6 +178,27 @@ def _predict_periodic(
         min_interval_steps=min_interval,
     )
     return _prediction(scenario, mechanism, point, model, interval, None, trail)
+
+
+def _stall_s(point: OperatingPoint, between_saves_s: float, trail: _Trail) -> float:
+    """What one save costs the training (s), from the measured overhead: stall = O I t_step.
+
+    A run of ours knows it twice: from steps with and without the mechanism in turn, which
+    holds all that it costs, and from the saves' own clocks, which are the more precise. As long as
+    the saves lie within the 95 % interval of the overhead, they count; else the overhead does.
+    """
+    overhead = trail.use(point, Quantity.OVERHEAD)
+    found, save_s = point.values[Quantity.OVERHEAD], value_of(point, Quantity.SAVE)
+    if (
+        save_s is not None
+        and found.dispersion is not None
+        and found.dispersion_kind is DispersionKind.CI95_HALF_WIDTH
+        and abs(save_s / between_saves_s - overhead) <= found.dispersion
+    ):
+        return trail.use(point, Quantity.SAVE)
+    if overhead < 0.0:
+        trail.rules.append("measured as faster than without it, by noise: overhead taken as 0")
+    return max(overhead, 0.0) * between_saves_s
 
 
 def _predict_on_warning(
@@ -217,6 +240,7 @@ def _predict_after_failure(
         )
     if value_of(point, Quantity.LOST_STEPS) is None:
         raise NoPredictionError(f"{point.point_id} does not say how much work a failure loses")
+    _refuse_fewer_ranks(scenario, point, trail)
     # An observed recovery holds all of T_rec (Eq. (4)); Eq. (5) adds regrouping and
     # initialisation by itself.
     restore_s = trail.use(point, Quantity.RECOVERY) - scenario.regroup_s - scenario.init_s
@@ -227,6 +251,26 @@ def _predict_after_failure(
         lost_steps=trail.use(point, Quantity.LOST_STEPS),
     )
     return _prediction(scenario, mechanism, point, model, None, None, trail)
+
+
+def _refuse_fewer_ranks(scenario: Scenario, point: OperatingPoint, trail: _Trail) -> None:
+    """The rest of the job is another training, and may be a slower one."""
+    recovery_s = value_of(point, Quantity.RECOVERY) or 0.0
+    shown = {"restore_s": recovery_s, "overhead": value_of(point, Quantity.OVERHEAD) or 0.0}
+    if scenario.fewer_ranks is FewerRanks.REFUSE:
+        raise NoPredictionError(
+            f"it goes on with fewer ranks {format_duration(recovery_s)} after a loss is detected, "
+            "which is another training: accept fewer ranks to have it considered",
+            shown,
+        )
+    slowdown = value_of(point, Quantity.AGGREGATE_SLOWDOWN) or 0.0
+    if slowdown > MAX_SLOWDOWN:
+        raise NoPredictionError(
+            f"after a loss it goes on {format_percent(slowdown)} slower, and Eq. (5) has no term "
+            f"for that: the limit is {format_percent(MAX_SLOWDOWN)}",
+            shown,
+        )
+    trail.notes.append("it goes on with fewer ranks after a loss, which is another training")
 
 
 def _predict_never(

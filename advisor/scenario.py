@@ -27,6 +27,13 @@ class RestoreBasis(StrEnum):
     CALIBRATED = "calibrated"
 
 
+class FewerRanks(StrEnum):
+    """Whether a job may go on with fewer ranks after a loss, which is another training."""
+
+    REFUSE = "refuse"
+    ACCEPT = "accept"
+
+
 class IntervalPolicy(StrEnum):
     """How the checkpoint interval is chosen where no number is given."""
 
@@ -36,10 +43,11 @@ class IntervalPolicy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScenarioInput:
-    """What the user stated. Only the architecture, the state size and the MTBF are required."""
+    """What the user stated. Only the architecture and the MTBF are always required; the state size
+    where the cluster measured the architecture at several."""
 
     architecture: str
-    state_bytes: int
+    state_bytes: int | None
     mtbf_s: float
     cluster: str | None = None
     step_time_s: float | None = None
@@ -52,6 +60,7 @@ class ScenarioInput:
     warning_lead_s: float | None = None
     warning_coverage: float | None = None
     failure_regime: FailureRegime | None = None
+    fewer_ranks: FewerRanks | None = None
     storage_write_bytes_per_s: float | None = None
     storage_read_bytes_per_s: float | None = None
     host_memory_bytes: int | None = None
@@ -90,6 +99,7 @@ class Scenario:
     interval: int | IntervalPolicy
     failure_regime: FailureRegime
     restore_basis: RestoreBasis
+    fewer_ranks: FewerRanks
     mechanisms: tuple[str, ...] | None = None
     max_overhead: float | None = None
     max_restore_s: float | None = None

@@ -27,8 +27,10 @@ MTBF, NODES, NODE_MTBF = "mtbf", "nodes", "node-mtbf"
 _NODE_MTBF_LABEL = "MTBF of a node"
 REPEATED = ("mechanism",)
 """Inputs with several values: one parameter of the address each."""
-_STARTING = {"architecture": "a2", "state-size": "204.7MB", "mtbf": "4h"}
+_STARTING = {"architecture": "a2", "mtbf": "4h"}
 """What the fields hold before anybody typed: a scenario that has an answer."""
+_STARTING_STATE = "204.7MB"
+"""Of the default cluster, which measured each architecture at several sizes."""
 _OPENED = "_opened_file"
 
 
@@ -81,6 +83,8 @@ def _group(group: Group, evidence: ClusterEvidence, wrong: list[str]) -> dict[st
 
 def _field(each: Input, evidence: ClusterEvidence) -> str:
     default = _STARTING.get(each.option, "")
+    if each.option == "state-size" and evidence.cluster.cluster == DEFAULT_CLUSTER:
+        default = _STARTING_STATE
     if each.option == "architecture":
         known = tuple(evidence.architectures)
         return _select(each, known, default if default in known else known[0])

@@ -29,7 +29,7 @@ WHERE cluster = :cluster AND validity = 'valid' AND outcome IS NOT NULL
 ORDER BY run_id
 """
 _VALUES = """
-SELECT v.run_id, v.quantity, v.value
+SELECT v.run_id, v.quantity, v.value, v.dispersion
 FROM run_values v
 JOIN runs r ON r.run_id = v.run_id
 WHERE r.cluster = :cluster
@@ -76,8 +76,11 @@ def _lock(connection: Connection) -> None:
 
 def _runs(connection: Connection, cluster: str) -> list[PooledRun]:
     values: dict[str, dict[RunQuantity, float | None]] = {}
+    overhead_half_widths: dict[str, float | None] = {}
     for row in _rows(connection, _VALUES, cluster):
         values.setdefault(row["run_id"], {})[RunQuantity(row["quantity"])] = row["value"]
+        if row["quantity"] == RunQuantity.OVERHEAD:
+            overhead_half_widths[row["run_id"]] = row["dispersion"]
     # The first fault of a run comes last, and stays.
     deadlines = {row["run_id"]: row["detected_s"] for row in _rows(connection, _DEADLINES, cluster)}
     return [
@@ -88,6 +91,7 @@ def _runs(connection: Connection, cluster: str) -> list[PooledRun]:
             state_bytes=row["state_bytes"],
             values=values.get(row["run_id"], {}),
             deadline_s=_deadline(values.get(row["run_id"], {}), deadlines.get(row["run_id"])),
+            overhead_half_width=overhead_half_widths.get(row["run_id"]),
         )
         for row in _rows(connection, _RUNS, cluster)
     ]

@@ -150,6 +150,8 @@ class PooledRun:
     state_bytes: int | None
     values: Mapping[RunQuantity, float | None]
     deadline_s: float | None = None
+    overhead_half_width: float | None = None
+    """Of the 95 % interval over the run's own pairs of blocks with and without the mechanism."""
 
     @property
     def is_faulted(self) -> bool:
@@ -277,11 +279,18 @@ def _resumed(runs: Sequence[PooledRun]) -> EvidencedValue:
 
 
 def _overhead(runs: Sequence[PooledRun]) -> EvidencedValue:
+    """One run has an interval too: that of its own pairs of blocks."""
     count = "1 run" if len(runs) == 1 else f"{len(runs)} runs"
-    return _measured(
-        runs,
-        RunQuantity.OVERHEAD,
-        f"from {count} without a fault, steps with and without the mechanism in turn",
+    words = f"from {count} without a fault, steps with and without the mechanism in turn"
+    found = _measured(runs, RunQuantity.OVERHEAD, words)
+    half_width = runs[0].overhead_half_width
+    if len(runs) > 1 or half_width is None:
+        return found
+    return replace(
+        found,
+        dispersion=half_width,
+        dispersion_kind=DispersionKind.CI95_HALF_WIDTH,
+        conditions=f"{words}; the interval is of the pairs of one run",
     )
 
 

@@ -20,8 +20,9 @@ from advisor.reports import FORMATS, render
 def command(fmt: str, save: bool, db_url: str | None, **options: Any) -> None:
     """Which mechanism, at which checkpoint interval, finishes the job soonest.
 
-    Only the architecture, the state size and the MTBF are required; whatever else is not given is
-    filled in from the cluster's own measurements and listed in the answer with its origin.
+    Only the architecture and the MTBF are required, and the state size where the cluster measured
+    several; whatever else is not given is filled in from the cluster's own measurements and listed
+    in the answer with its origin.
     """
     from advisor.evidence import answer, ask, opened
     from advisor.saved import save as keep

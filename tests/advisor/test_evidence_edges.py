@@ -7,9 +7,17 @@ from typing import Any
 
 import pytest
 
+from advisor.errors import UserError
 from advisor.report import make_report
-from advisor.scenario import RestoreBasis, ScenarioInput
-from db.records import ClusterEvidence, Evidence, EvidencedValue, OperatingPoint, Quantity
+from advisor.scenario import FewerRanks, RestoreBasis, ScenarioInput
+from db.records import (
+    ClusterEvidence,
+    DispersionKind,
+    Evidence,
+    EvidencedValue,
+    OperatingPoint,
+    Quantity,
+)
 from tests.advisor.conftest import recommend
 
 _SMALL = 204_700_000
@@ -69,7 +77,8 @@ def test_an_observed_recovery_is_not_charged_twice(matilda: ClusterEvidence) -> 
             Quantity.LOST_STEPS: measured(1.0),
         },
     )
-    found = recommend(observed, asked(mechanisms=("ft7",), regroup_s=3.0, init_s=2.0))
+    accepting = asked(mechanisms=("ft7",), regroup_s=3.0, init_s=2.0, fewer_ranks=FewerRanks.ACCEPT)
+    found = recommend(observed, accepting)
     assert found.selected is not None
     assert found.selected.restore_s == pytest.approx(5.0)
     assert found.selected.pause_s == pytest.approx(601.7 + 10.0)
@@ -77,6 +86,83 @@ def test_an_observed_recovery_is_not_charged_twice(matilda: ClusterEvidence) -> 
     assert "observed at 204.7 MB a rank only" in next(
         e.reason for e in larger.excluded if e.mechanism == "ft7"
     )
+
+
+def _goes_on(slowdown: float) -> dict[Quantity, EvidencedValue]:
+    return {
+        Quantity.RESUMED: measured(1.0),
+        Quantity.RECOVERY: measured(10.0),
+        Quantity.LOST_STEPS: measured(0.0),
+        Quantity.AGGREGATE_SLOWDOWN: measured(slowdown),
+    }
+
+
+def test_going_on_with_fewer_ranks_has_to_be_accepted(matilda: ClusterEvidence) -> None:
+    observed = changed(matilda, "ft7", _goes_on(0.0))
+    refused = recommend(observed, asked(mechanisms=("ft7",)))
+    assert refused.selected is None
+    ft7 = next(e for e in refused.excluded if e.mechanism == "ft7")
+    assert "another training: accept fewer ranks" in ft7.reason
+    accepted = recommend(observed, asked(mechanisms=("ft7",), fewer_ranks=FewerRanks.ACCEPT))
+    assert accepted.selected is not None
+    assert any("another training" in warning for warning in accepted.warnings)
+
+
+def test_a_job_that_goes_on_much_slower_is_outside_eq_5(matilda: ClusterEvidence) -> None:
+    slower = changed(matilda, "ft7", _goes_on(0.125))
+    found = recommend(slower, asked(mechanisms=("ft7",), fewer_ranks=FewerRanks.ACCEPT))
+    assert found.selected is None
+    ft7 = next(e for e in found.excluded if e.mechanism == "ft7")
+    assert "12.5 % slower" in ft7.reason
+
+
+@pytest.mark.parametrize(
+    ("half_width", "kind", "of_the_save"),
+    [
+        (0.02, DispersionKind.CI95_HALF_WIDTH, True),
+        (0.005, DispersionKind.CI95_HALF_WIDTH, False),  # it costs more than its saves say
+        (0.02, DispersionKind.HALF_RANGE, False),  # published: no interval of ours
+    ],
+)
+def test_the_more_precise_of_two_stalls_that_agree(
+    matilda: ClusterEvidence, half_width: float, kind: DispersionKind, of_the_save: bool
+) -> None:
+    step_s = 0.1123
+    save_s = 0.02 * 100 * step_s  # 2 % at the measured interval of 100 steps
+    overhead = replace(measured(0.03), dispersion=half_width, dispersion_kind=kind)
+    known = changed(matilda, "ft2", {Quantity.OVERHEAD: overhead, Quantity.SAVE: measured(save_s)})
+    found = recommend(known, asked(mechanisms=("ft2",), interval=100, step_time_s=step_s))
+    assert found.selected is not None
+    assert found.selected.overhead == pytest.approx(0.02 if of_the_save else 0.03, rel=0.02)
+    used = {value.quantity for value in found.selected.used}
+    assert (Quantity.SAVE.value in used) is of_the_save
+
+
+def test_regrouping_is_what_a_measured_recovery_takes_beside_its_restore(
+    matilda: ClusterEvidence,
+) -> None:
+    known = changed(
+        matilda, "ft2", {Quantity.RECOVERY: measured(3.5), Quantity.RESTORE: measured(1.5)}
+    )
+    scenario = recommend(known, asked()).scenario
+    assert scenario.regroup_s == pytest.approx(2.0)
+    assert "less their restores" in scenario.assumed["regroup_s"]
+    assert recommend(matilda, asked()).scenario.regroup_s == 5.0
+    assert recommend(known, asked(regroup_s=7.0)).scenario.regroup_s == 7.0
+
+
+def test_the_only_measured_state_size_need_not_be_given(matilda: ClusterEvidence) -> None:
+    one = replace(
+        matilda,
+        points=tuple(
+            p for p in matilda.points if p.architecture != "a2" or p.state_bytes == _SMALL
+        ),
+    )
+    scenario = recommend(one, asked(state_bytes=None)).scenario
+    assert scenario.state_bytes == _SMALL
+    assert "only size" in scenario.assumed["state_bytes"]
+    with pytest.raises(UserError, match=r"state-size is missing: .* measured a2 with 204\.7 MB, "):
+        recommend(matilda, asked(state_bytes=None))
 
 
 def test_the_smallest_state_has_a_report(matilda: ClusterEvidence) -> None:

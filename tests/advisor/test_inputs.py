@@ -12,6 +12,7 @@ from advisor.errors import UserError
 from advisor.inputs import BY_FIELD, INPUTS, parse_interval, read_inputs, written
 from advisor.scenario import (
     FailureRegime,
+    FewerRanks,
     IntervalPolicy,
     RestoreBasis,
     ScenarioInput,
@@ -25,6 +26,7 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "mechanisms": st.sampled_from([("ft1",), ("ft2", "ft9")]),
     "failure_regime": st.sampled_from(FailureRegime),
     "restore_basis": st.sampled_from(RestoreBasis),
+    "fewer_ranks": st.sampled_from(FewerRanks),
     "max_overhead": st.one_of(st.just(0.0), st.floats(1e-9, 10.0)),
     "warning_coverage": st.one_of(st.just(0.0), st.floats(1e-9, 1.0)),
 }

@@ -50,6 +50,17 @@ def only(*runs: PooledRun) -> PooledPoint:
     return point
 
 
+def test_one_run_has_the_interval_of_its_own_blocks() -> None:
+    alone = run("r1", values={**HALT, Q.OVERHEAD: 0.02}, overhead_half_width=0.01)
+    found = only(alone).values[Quantity.OVERHEAD]
+    assert (found.value, found.n, found.dispersion) == (0.02, 1, 0.01)
+    assert found.dispersion_kind is DispersionKind.CI95_HALF_WIDTH
+    other = run("r2", values={**HALT, Q.OVERHEAD: 0.04}, overhead_half_width=0.01)
+    both = only(alone, other).values[Quantity.OVERHEAD]
+    assert both.n == 2
+    assert both.dispersion == pytest.approx(12.706 * 0.01)
+
+
 def test_means_and_their_intervals() -> None:
     assert mean_of([]) is None
     assert mean_of([3.0]) == Mean(3.0, 1, None)
