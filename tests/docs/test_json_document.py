@@ -43,7 +43,7 @@ _SCENARIOS = {
     "--duration 7d --interval 100 --mechanism ft1,ft2,ft4 --max-overhead 5% --max-restore 2s "
     "--max-pause 1m --warning-lead 2s --warning-coverage 100% --failure-regime single "
     "--detection 30s --regroup 2s --init 1s --storage-write 1.37GB/s --storage-read 1.32GB/s "
-    "--host-memory 192GB --device-memory 16GB --restore-basis calibrated",
+    "--host-memory 192GB --device-memory 16GB --restore-basis calibrated --fewer-ranks refuse",
     "warned": f"--architecture a2 {_SMALL} --warning-lead 2s",
     "partly-warned": f"--architecture a2 {_SMALL} --warning-lead 2s --warning-coverage 90%",
     "as-measured": f"--architecture a2 {_SMALL} --interval measured --detection 0s --regroup 0s",
