@@ -31,11 +31,15 @@ from db.records import CampaignStatus, CellStatus, RunValidity
 from db.run_queries import RunFilter, list_runs
 from db.run_record import INTERRUPTED, read_record
 from db.session import reading
+from db.validation_store import settle
 
 BEAT_S = 5.0
 _MOST_DEATHS = 2
 """A cell in which the harness was killed so often has failed: it may be what kills it."""
 _MOST_RUNS = 1_000_000
+
+
+OnPlan = Callable[[Engine, Sequence[PlannedCell]], None]
 
 
 class Shown(Protocol):
@@ -84,10 +88,11 @@ class CampaignRun:
         shown: Shown,
         folder: Path,
         target: Target | None = None,
+        on_plan: OnPlan | None = None,
     ) -> None:
         self.measured = Measured()
         self._open_database, self._shown = open_database, shown
-        self._folder, self._target = folder, target
+        self._folder, self._target, self._on_plan = folder, target, on_plan
         self._me = this_process()
         self._taken: Taken | None = None
         self._cell: OpenCell | None = None
@@ -146,6 +151,7 @@ class CampaignRun:
         engine, measured = self._open_database(), self.measured
         try:
             measured.status = campaign_store.let_go(engine, self._taken)
+            settle(engine)
             measured.harvested.append(harvest(engine, measured.cluster))
             with reading(engine) as connection:
                 wanted = RunFilter(campaign=measured.campaign)
@@ -163,6 +169,9 @@ class CampaignRun:
             plan = read_plan(event, str(self._folder))
             stored = campaign_store.store_plan(self._open_database(), plan, self._me, self._target)
             self._has(stored)
+            if self._on_plan is not None:
+                engine = self._open_database()
+                self._on_plan(engine, campaign_store.all_cells(engine, stored))
             self._show_plan()
         elif kind == "ready":
             self._find_records()
@@ -319,13 +328,15 @@ def run_campaign(
     on_interrupt: Callable[[], None],
     resume: str | None = None,
     target: Target | None = None,
+    on_plan: OnPlan | None = None,
 ) -> tuple[Measured, Harness]:
     """Runs the harness, one more for each that is killed; returns what there is, and the last one.
 
-    Whatever is raised, the campaign is given back first, and what is done is stored.
+    `on_plan` is told the cells when they are rows, before the first one runs. Whatever is raised,
+    the campaign is given back first, and what is done is stored.
     """
     with ExitStack() as stack:
-        run = stack.enter_context(CampaignRun(open_database, shown, folder, target))
+        run = stack.enter_context(CampaignRun(open_database, shown, folder, target, on_plan))
         if resume is not None:
             command = run.resume(resume)
         goes_on = True

@@ -25,6 +25,7 @@ _COMMANDS = {
     "ingest": "Store run records, and pool them into operating points.",
     "exposure": "Which architectures survive a lost worker, and at what cost.",
     "coverage": "Which tuples of architecture, mechanism and trace were observed.",
+    "validate": "Is the advice right? Runs what is recommended live, and compares.",
     "leads": "How long ahead a fault has to be announced for an emergency save.",
     "clusters": "The clusters that the database knows, with what was measured.",
     "sql": "Ask the database in SQL, read-only.",

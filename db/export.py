@@ -69,7 +69,11 @@ def _sorted(stored: Mapping[tuple[Any, ...], dict[str, Any]]) -> list[dict[str, 
 def _keep_cluster(rows: Rows, cluster: str) -> None:
     owners = {
         key: {row[key] for row in rows[name] if row["cluster"] == cluster}
-        for name, key in (("operating_points", "point_id"), ("calibration_sessions", "session"))
+        for name, key in (
+            ("operating_points", "point_id"),
+            ("calibration_sessions", "session"),
+            ("validations", "validation"),
+        )
     }
     for kind in KINDS:
         keep = _belongs(kind, cluster, owners)
@@ -104,7 +108,7 @@ def _keep_cited(rows: Rows) -> None:
 
 def _refuse_runs(rows: Rows) -> None:
     values: Iterable[dict[str, Any]] = (row for name in rows for row in rows[name])
-    orphans = [row for row in values if row.get("run_id") and not row.get("source_id")]
+    orphans = [row for row in values if row.get("run_id") and row.get("source_id", "") is None]
     if orphans:
         raise InvalidDataError(
             f"{len(orphans)} values come from runs alone, which a bundle of version {VERSION} "

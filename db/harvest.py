@@ -23,9 +23,11 @@ _TABLES = Base.metadata.tables
 _ADVISORY_LOCK = 4_671_207
 
 # A run of schema 0001 has no outcome, and none of the conditions that tell points apart.
+# Nor is a run that was to check a prediction evidence for the next one.
 _RUNS = """
 SELECT * FROM runs
 WHERE cluster = :cluster AND validity = 'valid' AND outcome IS NOT NULL
+  AND NOT EXISTS (SELECT 1 FROM validation_runs c WHERE c.run_id = runs.run_id)
 ORDER BY run_id
 """
 _VALUES = """

@@ -149,6 +149,8 @@ KINDS = (
     _value("detections", Quantity.DETECTION, "detection", "s", rows.FromZero, 0),
     _value("recoveries", Quantity.RECOVERY, "recovery", "ms", rows.FromZero, MILLI),
     _value("resumed_runs", Quantity.RESUMED, "resumed", "percent", rows.SharePercent, PERCENT),
+    Kind("validations", "validations", rows.ValidationRow),
+    Kind("validation_runs", "validation_runs", rows.ValidationRunRow),
     Kind("text_values", "text_values", rows.TextValueRow, _PROVENANCE),
     Kind("coverage_counts", "published_counts", rows.PublishedCountRow),
     Kind(

@@ -24,6 +24,7 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from db.records import (
+    Arrivals,
     Cadence,
     CalibrationPath,
     CalibrationQuantity,
@@ -45,6 +46,7 @@ from db.records import (
     RunValidity,
     SamplePurpose,
     TransferPath,
+    ValidationRole,
     Way,
 )
 
@@ -934,6 +936,79 @@ class OperatingPointValue(Evidenced, Base):
     quantity: Mapped[Key]
     source_id: Mapped[str | None] = ref("sources.source_id")
     run_id: Mapped[str | None] = ref("runs.run_id")
+
+
+class Validation(Base):
+    """A scenario whose candidates were run live, all under the same failures.
+
+    `arrivals` with `shape`, `mtbf_s` and `seed` are how those were drawn; `covered_s` is how far
+    into training they reach. `step_time_s` was measured just before, and predicted with.
+    """
+
+    __tablename__ = "validations"
+    __table_args__ = table_args(
+        filled("validation", "name", "scenario", "advisor_version"),
+        utc("created_at"),
+        positive("mtbf_s"),
+        positive("step_time_s"),
+        positive("shape"),
+        positive("covered_s"),
+        at_least("steps", 1),
+        one_of("arrivals", Arrivals),
+        rule("poisson_has_shape_1", "arrivals <> 'poisson' OR shape = 1"),
+        at_least("seed", 0),
+        Index(None, "cluster"),
+    )
+
+    validation: Mapped[Key]
+    name: Mapped[str] = mapped_column(Text)
+    cluster: Mapped[str] = ref("clusters.cluster")
+    created_at: Mapped[str] = mapped_column(Text)
+    architecture: Mapped[str] = ref("architectures.architecture")
+    # The inputs of the recommendation, as JSON.
+    scenario: Mapped[str] = mapped_column(Text)
+    mtbf_s: Mapped[Real]
+    step_time_s: Mapped[Real]
+    steps: Mapped[Count]
+    arrivals: Mapped[str] = mapped_column(Text)
+    shape: Mapped[Real]
+    seed: Mapped[Count]
+    covered_s: Mapped[Real]
+    advisor_version: Mapped[str] = mapped_column(Text)
+    data_version: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class ValidationRun(Base):
+    """One candidate of a validation: what Eq. (5) predicted before it ran, and what it took.
+
+    `run_id` refers to nothing: predictions are stored before their runs, and a bundle has no runs.
+    `observed_s` is NULL until the run ended, and where it did not finish its training.
+    """
+
+    __tablename__ = "validation_runs"
+    __table_args__ = table_args(
+        filled("run_id"),
+        one_of("role", ValidationRole),
+        at_least("interval_steps", 1),
+        positive("predicted_s"),
+        finite_from_zero("failures_expected"),
+        positive("observed_s"),
+        at_least("failures", 0),
+        Index(None, "run_id"),
+    )
+
+    validation: Mapped[str] = key_ref("validations.validation")
+    mechanism: Mapped[str] = key_ref("mechanisms.mechanism")
+    run_id: Mapped[str] = mapped_column(Text)
+    role: Mapped[str] = mapped_column(Text)
+    interval_steps: Mapped[Count | None]
+    # How the candidate's figures were known (M, E, D), as in a recommendation.
+    evidence: Mapped[str] = mapped_column(Text)
+    predicted_s: Mapped[Real | None]
+    failures_expected: Mapped[Real | None]
+    observed_s: Mapped[Real | None]
+    failures: Mapped[Count | None]
+    outcome: Mapped[str] = mapped_column(Text, server_default="")
 
 
 class TextValue(Base):

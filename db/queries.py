@@ -15,6 +15,7 @@ from sqlalchemy import Connection, RowMapping, text
 from db.errors import NotFoundError
 from db.records import (
     Architecture,
+    Arrivals,
     Cadence,
     Calibration,
     CalibrationFit,
@@ -40,6 +41,8 @@ from db.records import (
     Source,
     TextValue,
     TransferPath,
+    ValidatedRun,
+    ValidationRole,
 )
 
 _ARCHITECTURES = """
@@ -99,7 +102,7 @@ def cluster_names(connection: Connection) -> tuple[str, ...]:
 
 
 def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
-    """All that is known of one cluster, in eight statements.
+    """All that is known of one cluster, in nine statements.
 
     Raises NotFoundError, which lists the clusters that there are.
     """
@@ -114,6 +117,7 @@ def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
             row["source_id"]: Source(**row) for row in _table(connection, "sources", "source_id")
         },
         fits=calibration_fits(connection, cluster),
+        validations=validated_runs(connection, cluster),
     )
 
 
@@ -147,7 +151,8 @@ def data_version(connection: Connection, cluster: str) -> str:
 def evidence_version(evidence: ClusterEvidence) -> str:
     """SHA-256 over every record of the evidence in a fixed order, as 64 hexadecimal digits."""
     records: list[Any] = [
-        *(evidence.cluster, *evidence.points, *evidence.calibrations, *evidence.fits)
+        *(evidence.cluster, *evidence.points, *evidence.calibrations, *evidence.fits),
+        *evidence.validations,
     ]
     for mapping in (
         evidence.architectures,
@@ -311,6 +316,27 @@ def _fitted(row: RowMapping, name: str) -> FittedNumber | None:
     if row[name] is None:
         return None
     return FittedNumber(row[name], row[f"{name}_low"], row[f"{name}_high"])
+
+
+_VALIDATED = """
+SELECT v.validation, v.name, v.created_at, v.architecture, v.scenario, v.mtbf_s, v.step_time_s,
+  v.steps, v.arrivals, v.shape, v.seed, v.covered_s, r.mechanism, r.role, r.interval_steps,
+  r.evidence, r.predicted_s, r.failures_expected, r.observed_s, r.failures, r.outcome, r.run_id
+FROM validations v
+JOIN validation_runs r ON r.validation = v.validation
+WHERE v.cluster = :cluster
+"""
+
+
+def validated_runs(connection: Connection, cluster: str) -> tuple[ValidatedRun, ...]:
+    """The candidates of all validations of a cluster, oldest first; none of an unknown one."""
+    runs = (
+        ValidatedRun(
+            **{**row, "arrivals": Arrivals(row["arrivals"]), "role": ValidationRole(row["role"])}
+        )
+        for row in _rows(connection, _VALIDATED, cluster=cluster)
+    )
+    return tuple(sorted(runs, key=lambda r: (r.created_at, r.validation, r.mechanism)))
 
 
 def text_values(connection: Connection) -> dict[str, TextValue]:

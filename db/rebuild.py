@@ -18,6 +18,7 @@ from db.models import Base
 from db.run_record import RecordFile, parse_record
 from db.run_rows import Row
 from db.session import reading, writing
+from db.validation_store import settle
 
 _TABLES = Base.metadata.tables
 _RUNS, _RECORDS = _TABLES["runs"], _TABLES["run_records"]
@@ -32,6 +33,8 @@ class RebuildReport:
     differed: tuple[str, ...]
     damaged: tuple[str, ...]
     harvests: tuple[HarvestReport, ...]
+    validated: int
+    """Validated runs whose observed time was not what their records say."""
 
 
 def rebuild(engine: Engine) -> RebuildReport:
@@ -49,7 +52,7 @@ def rebuild(engine: Engine) -> RebuildReport:
             elif _made_anew(connection, file):
                 differed.append(run_id)
     harvests = tuple(harvest(engine, cluster) for cluster in sorted(clusters))
-    return RebuildReport(len(run_ids), tuple(differed), tuple(damaged), harvests)
+    return RebuildReport(len(run_ids), tuple(differed), tuple(damaged), harvests, settle(engine))
 
 
 def _record(connection: Connection, run_id: str) -> RecordFile | None:

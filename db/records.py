@@ -230,6 +230,25 @@ class Quantity(StrEnum):
     RESUMED = "resumed_fraction"
 
 
+class Arrivals(StrEnum):
+    """How failures follow each other: memoryless, or with a shape of their own."""
+
+    POISSON = "poisson"
+    WEIBULL = "weibull"
+
+
+class ValidationRole(StrEnum):
+    """What a run of a validation is there for."""
+
+    SELECTED = "selected"
+    """The mechanism that was recommended."""
+    RUNNER_UP = "runner_up"
+    CANDIDATE = "candidate"
+    """Another one that was admitted."""
+    REFERENCE = "reference"
+    """No mechanism: what it would have been without."""
+
+
 class RunQuantity(StrEnum):
     """Every quantity that one run can hold; the name carries the unit."""
 
@@ -442,6 +461,49 @@ class Source:
     published_on: str
 
 
+@dataclass(frozen=True, slots=True)
+class ValidatedRun:
+    """One candidate of a validation. Times in seconds, of the whole job.
+
+    `observed_s` None: it did not run yet, or did not finish its training (`outcome` says which).
+    """
+
+    validation: str
+    name: str
+    created_at: str
+    architecture: str
+    scenario: str
+    mtbf_s: float
+    step_time_s: float
+    steps: int
+    arrivals: Arrivals
+    shape: float
+    seed: int
+    covered_s: float
+    mechanism: str
+    role: ValidationRole
+    interval_steps: int | None
+    evidence: str
+    predicted_s: float | None
+    failures_expected: float | None
+    observed_s: float | None
+    failures: int | None
+    outcome: str
+    run_id: str
+
+    @property
+    def error_fraction(self) -> float | None:
+        """Predicted / observed - 1; None without both."""
+        if self.predicted_s is None or self.observed_s is None:
+            return None
+        return self.predicted_s / self.observed_s - 1.0
+
+    @property
+    def outlasted_faults(self) -> bool:
+        """Whether it trained for longer than failures had been drawn for."""
+        return self.observed_s is not None and self.observed_s > self.covered_s
+
+
 @dataclass(frozen=True, eq=False)
 class ClusterEvidence:
     """All that one database knows of one cluster; what the decision core reads.
@@ -458,6 +520,8 @@ class ClusterEvidence:
     sources: Mapping[str, Source]
     fits: tuple[CalibrationFit, ...] = ()
     """Of all the calibrations that were made on the cluster, oldest first."""
+    validations: tuple[ValidatedRun, ...] = ()
+    """What was predicted there, and what live runs of it took; oldest first."""
 
     @cached_property
     def points_by_pair(self) -> Mapping[tuple[str, str], tuple[OperatingPoint, ...]]:

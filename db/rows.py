@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from db.records import (
+    Arrivals,
     Cadence,
     CalibrationPath,
     DispersionKind,
@@ -27,6 +28,7 @@ from db.records import (
     PointOutcome,
     SamplePurpose,
     TransferPath,
+    ValidationRole,
 )
 
 _LARGEST = Decimal("1e290")
@@ -313,6 +315,42 @@ class CalibrationCheckRow(Row):
     ordinal: Whole
     predicted_s: Positive
     conditions: Text = ""
+
+
+class ValidationRow(Row):
+    """A scenario that was run live, and how its failures were drawn."""
+
+    validation: Id
+    name: FilledText
+    cluster: Id
+    created_at: Utc
+    architecture: Id
+    scenario: LongText
+    mtbf_s: Positive
+    step_time_s: Positive
+    steps: FromOne
+    arrivals: Arrivals
+    shape: Positive
+    seed: Whole
+    covered_s: Positive
+    advisor_version: FilledText
+    data_version: Text = ""
+
+
+class ValidationRunRow(Row):
+    """One candidate: what was predicted, and what it took."""
+
+    validation: Id
+    mechanism: Id
+    run_id: FilledText
+    role: ValidationRole
+    interval_steps: FromOne | None = None
+    evidence: Text = ""
+    predicted_s: Positive | None = None
+    failures_expected: FromZero | None = None
+    observed_s: Positive | None = None
+    failures: Whole | None = None
+    outcome: Text = ""
 
 
 class TextValueRow(Row):

@@ -410,6 +410,31 @@ JOIN calibration_samples s ON s.session = c.session AND s.ordinal = c.ordinal
 JOIN calibration_sessions t ON t.session = c.session
 """
 
+VALIDATION_VIEW = """
+SELECT
+  v.validation,
+  v.name,
+  v.cluster,
+  v.created_at,
+  v.architecture,
+  v.mtbf_s,
+  v.arrivals,
+  v.seed,
+  r.mechanism,
+  r.role,
+  r.interval_steps,
+  r.evidence,
+  r.outcome,
+  r.failures,
+  r.predicted_s,
+  r.observed_s,
+  CASE WHEN r.observed_s IS NOT NULL THEN r.predicted_s / r.observed_s - 1 END AS error_fraction,
+  CASE WHEN r.observed_s > v.covered_s THEN 1 ELSE 0 END AS outlasted_faults,
+  r.run_id
+FROM validations v
+JOIN validation_runs r ON r.validation = v.validation
+"""
+
 VIEWS: Mapping[str, str] = {
     "operating_point_view": OPERATING_POINT_VIEW,
     "frontier_view": FRONTIER_VIEW,
@@ -420,5 +445,6 @@ VIEWS: Mapping[str, str] = {
     "evidence_view": EVIDENCE_VIEW,
     "calibration_fit_view": CALIBRATION_FIT_VIEW,
     "calibration_check_view": CALIBRATION_CHECK_VIEW,
+    "validation_view": VALIDATION_VIEW,
 }
 """Name and SELECT of each view, in the order in which to create them."""

@@ -132,6 +132,8 @@ def rebuild(db_url: str | None) -> None:
         f"{report.runs} records read: {len(report.differed)} runs and {changed} of {points} "
         "operating points differed"
     )
+    if report.validated:
+        echo(f"{report.validated} runs of validations had another observed time")
     if report.damaged:
         raise AdvisorError(f"{len(report.damaged)} records are damaged: see above")
 

@@ -27,7 +27,7 @@ from advisor.printable import printable
 from advisor.units import format_duration, format_number, format_percent
 
 if TYPE_CHECKING:
-    from advisor.campaign_run import Measured
+    from advisor.campaign_run import Measured, OnPlan
     from advisor.campaign_summary import TupleSummary
     from db.campaign_store import Target
     from db.pooling import Mean
@@ -259,9 +259,10 @@ def measure(
     folder: Path | None = None,
     resume: str | None = None,
     target: "Target | None" = None,
+    on_plan: "OnPlan | None" = None,
 ) -> "Measured":
     """Runs the harness and stores each run as soon as it is finished; or goes on with the campaign
-    `resume`.
+    `resume`. `on_plan` is told the planned cells before the first one runs.
 
     A database that is there is looked at before anything runs; a SQLite file that is not is made
     once the harness has accepted the options. Raises UserError for what the harness refuses,
@@ -281,6 +282,7 @@ def measure(
             on_interrupt=lambda: shown.say(_INTERRUPTING),
             resume=resume,
             target=target,
+            on_plan=on_plan,
         )
         if child.interrupts or child.exit_code == InterruptedRunsError.exit_code:
             raise InterruptedRunsError(interrupted_words(measured))

@@ -172,7 +172,7 @@ def notes_of(run: Run, faults: Sequence[Fault]) -> list[str]:
     if run.seen.ending is Ending.NO_PROGRESS:
         notes.append(f"stopped: {run.seen.ending.value}")
     return notes + [
-        f"fault {fault.ordinal} was due after the job had halted"
+        f"fault {fault.ordinal} was due after the job had ended"
         for fault in faults
         if not fault.fired and _was_over(run, fault)
     ]
@@ -323,7 +323,11 @@ def _unfired(run: Run, fault: Fault) -> str:
 
 
 def _was_over(run: Run, fault: Fault) -> bool:
-    """Whether the job had halted, by an earlier fault, before this one was due."""
+    """Whether the job had halted, by an earlier fault, before this one was due; or had made all its
+    steps, where faults come at times of their own and not at a place in the training."""
+    trained_s = max((log.steps[-1].end_s for log in run.logs if log.steps), default=run.ended_s)
+    if fault.event.time_s is not None and fault.at_s >= trained_s:
+        return True
     earlier = min(struck_ranks(run).values(), default=None)
     return earlier is not None and not went_on(run) and fault.at_s >= earlier
 

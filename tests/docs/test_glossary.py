@@ -24,6 +24,7 @@ _MODULES = (
     "advisor.scenario",
     "advisor.optimizer",
     "advisor.prediction",
+    "advisor.validation",
     "measure.interfaces.capabilities",
 )
 _KINDS = ("Code", "SQL", "JSON", "CLI", "Schema")

@@ -158,6 +158,24 @@ def test_0005_down_keeps_campaigns_and_runs_without_their_plans(database_url: st
     assert check(database_url).problems == ()
 
 
+def test_0006_down_keeps_the_runs_of_validations(database_url: str) -> None:
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        for name, row in GOOD.items():
+            connection.execute(Base.metadata.tables[name].insert(), row)
+    engine.dispose()
+    downgrade(database_url, "0005")
+    engine = open_engine(database_url)
+    with reading(engine) as connection:
+        runs = connection.exec_driver_sql("SELECT run_id FROM runs").scalars().all()
+        left = table_names(connection)
+    engine.dispose()
+    assert runs == ["first/1"]
+    assert left.isdisjoint({"validations", "validation_runs"})
+    upgrade(database_url)
+    assert check(database_url).problems == ()
+
+
 def test_a_second_upgrade_has_nothing_to_do(database_url: str) -> None:
     done = upgrade(database_url)
     assert (done.before, done.after, done.backup) == (HEAD, HEAD, None)

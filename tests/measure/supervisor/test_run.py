@@ -119,7 +119,7 @@ def test_faults_that_were_due_after_the_halt_are_said(tmp_path: Path) -> None:
     cascade = Schedule("c", (FaultEvent(2, step=8), FaultEvent(3, after_s=60.0)), 60.0)
     found = record(tmp_path, request("a2"), cascade)
     assert found["validity"] == "valid"
-    assert found["notes"] == ["fault 1 was due after the job had halted"]
+    assert found["notes"] == ["fault 1 was due after the job had ended"]
 
 
 def test_cascading_faults_strike_one_after_the_other(tmp_path: Path) -> None:

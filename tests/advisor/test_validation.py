@@ -1,0 +1,219 @@
+"""What a validation runs, and what it says of predictions; the runs themselves are elsewhere."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from advisor.arrivals import Failure
+from advisor.errors import UserError
+from advisor.scenario import ScenarioInput
+from advisor.validation import (
+    Trial,
+    campaign_of,
+    covered_s,
+    schedule_of,
+    seen_error,
+    shortcomings,
+    steps_of,
+    trials_of,
+    validated,
+)
+from db.records import Arrivals, ClusterEvidence, ValidatedRun, ValidationRole
+from measure.campaign_file import read_campaign_file
+from measure.faults.schedule import read_schedule
+from tests.advisor.conftest import recommend
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "data" / "schemas"
+
+
+def asked(**more: Any) -> ScenarioInput:
+    stated: dict[str, Any] = {
+        "architecture": "a2",
+        "state_bytes": 204_700_000,
+        "mtbf_s": 600.0,
+        "duration_s": 1123.0,
+        "step_time_s": 0.1123,
+        "detection_s": 1.0,
+    }
+    return ScenarioInput(**(stated | more))
+
+
+def valid(document: Any, name: str) -> None:
+    schema = json.loads((SCHEMAS / f"{name}-1.schema.json").read_text(encoding="utf-8"))
+    jsonschema.validate(document, schema)
+
+
+def test_the_pick_the_runner_up_and_nothing_at_all_are_tried(matilda: ClusterEvidence) -> None:
+    found = recommend(matilda, asked())
+    two = trials_of(found, matilda, every=False)
+    assert [(t.mechanism, t.role.value) for t in two] == [
+        (found.candidates[0].mechanism, "selected"),
+        (found.candidates[1].mechanism, "runner_up"),
+        ("ft9", "reference"),
+    ]
+    assert two[0].predicted_s == found.candidates[0].expected_completion_s
+    assert two[0].interval_steps == found.candidates[0].interval_steps
+    assert two[2].predicted_s is None
+    every = trials_of(found, matilda, every=True)
+    assert [t.mechanism for t in every] == [*(c.mechanism for c in found.candidates), "ft9"]
+    assert [t.role for t in every[2:-1]] == [ValidationRole.CANDIDATE] * (len(every) - 3)
+
+
+def test_a_pick_without_a_mechanism_is_its_own_reference(matilda: ClusterEvidence) -> None:
+    found = recommend(matilda, asked(architecture="a6"))
+    trials = trials_of(found, matilda, every=True)
+    assert [(t.mechanism, t.role) for t in trials if t.mechanism == "ft9"] == [
+        ("ft9", ValidationRole.SELECTED)
+    ]
+
+
+def test_nothing_recommended_is_nothing_to_try(matilda: ClusterEvidence) -> None:
+    found = recommend(matilda, asked(max_restore_s=0.0))
+    with pytest.raises(UserError, match=r"nothing is recommended in this scenario.*ft1: "):
+        trials_of(found, matilda, every=False)
+
+
+@pytest.mark.parametrize("duration_s", [0.01, 1e9])
+def test_a_job_of_no_step_or_too_many_is_refused(
+    matilda: ClusterEvidence, duration_s: float
+) -> None:
+    scenario = recommend(matilda, asked()).scenario
+    assert steps_of(scenario) == 10_000
+    with pytest.raises(UserError, match="cannot be tried live: give a duration"):
+        steps_of(replace(scenario, duration_s=duration_s))
+
+
+def test_the_files_are_those_of_campaigns_and_faults(
+    matilda: ClusterEvidence, tmp_path: Path
+) -> None:
+    found = recommend(matilda, asked(warning_lead_s=2.0))
+    trials = trials_of(found, matilda, every=True)
+    assert covered_s(found.scenario, trials) > 2 * found.scenario.duration_s
+    failures = [Failure(0.5, 3), Failure(31.25, 5)]
+    faults = schedule_of(failures, "poisson 600 s seed 3", 2.0)
+    valid(faults, "fault-schedule")
+    path = tmp_path / "faults.json"
+    path.write_text(json.dumps(faults), encoding="utf-8")
+    schedule = read_schedule(path, world_size=8)
+    # The first one cannot be announced two seconds ahead.
+    assert [(e.rank, e.time_s, e.lead_s) for e in schedule.events] == [
+        (3, 0.5, 0.5),
+        (5, 31.25, 2.0),
+    ]
+    blocks = campaign_of(found.scenario, trials, 400, str(path), {"profile": "cpu", "device": None})
+    valid(blocks, "campaign")
+    (tmp_path / "campaign.json").write_text(json.dumps(blocks), encoding="utf-8")
+    requests = read_campaign_file(tmp_path / "campaign.json", {})
+    assert [request.mechanisms for request in requests] == [[t.mechanism] for t in trials]
+    assert [request.interval_steps for request in requests] == [t.interval_steps for t in trials]
+    assert {request.steps for request in requests} == {400}
+
+
+def test_without_a_lead_nothing_is_announced() -> None:
+    (event,) = schedule_of([Failure(3.0, 1)], "f", None)["events"]
+    assert "lead_s" not in event
+
+
+def run(
+    mechanism: str = "ft2",
+    role: ValidationRole = ValidationRole.SELECTED,
+    predicted_s: float | None = 100.0,
+    observed_s: float | None = 100.0,
+    **changes: Any,
+) -> ValidatedRun:
+    made = ValidatedRun(
+        validation="v1",
+        name="mine",
+        created_at="2026-11-30T08:00:00Z",
+        architecture="a2",
+        scenario="{}",
+        mtbf_s=20.0,
+        step_time_s=0.05,
+        steps=1000,
+        arrivals=Arrivals.POISSON,
+        shape=1.0,
+        seed=3,
+        covered_s=200.0,
+        mechanism=mechanism,
+        role=role,
+        interval_steps=20,
+        evidence="M",
+        predicted_s=predicted_s,
+        failures_expected=5.0,
+        observed_s=observed_s,
+        failures=4,
+        outcome="recovered" if observed_s else "halted",
+        run_id=f"c/{mechanism}",
+    )
+    return replace(made, **changes)
+
+
+HALTED = run("ft9", ValidationRole.REFERENCE, None, None)
+
+
+def test_regret_is_against_the_soonest_whatever_it_was() -> None:
+    (found,) = validated(
+        [run("ft1", ValidationRole.RUNNER_UP, observed_s=90.0), HALTED, run(observed_s=99.0)]
+    )
+    assert [r.mechanism for r in found.runs] == ["ft2", "ft1", "ft9"]
+    assert found.best is not None
+    assert found.best.mechanism == "ft1"
+    assert found.regret_fraction == pytest.approx(0.1)
+    assert [r.error_fraction for r in found.runs] == pytest.approx([1 / 99, 1 / 9, None])
+
+
+def test_a_pick_that_did_not_finish_has_no_regret_and_is_a_shortcoming() -> None:
+    (found,) = validated([run(observed_s=None), run("ft1", ValidationRole.RUNNER_UP)])
+    assert found.regret_fraction is None
+    assert shortcomings([found]) == ["mine, ft2: predicted to finish, and halted"]
+
+
+def test_all_is_well() -> None:
+    assert shortcomings(validated([run(observed_s=97.0), HALTED])) == []
+
+
+def test_what_is_worse_than_promised_is_said_in_one_line_each() -> None:
+    found = validated(
+        [
+            run(observed_s=88.0),
+            run("ft1", ValidationRole.RUNNER_UP, observed_s=80.0),
+            run("ft3", ValidationRole.CANDIDATE, predicted_s=205.0, observed_s=210.0),
+        ]
+    )
+    assert shortcomings(found) == [
+        "mine, ft2: predicted +13.6% of observed; limit 10%",
+        "mine, ft1: predicted +25.0% of observed; limit 10%",
+        "mine, ft3: trained on after the last failure that was drawn",
+        "mine: regret 10.0%; limit 3%",
+        "median error 13.6%; limit 5%",
+    ]
+
+
+def test_errors_are_those_of_the_kind_of_cell(matilda: ClusterEvidence) -> None:
+    seen = replace(
+        matilda,
+        validations=(
+            run(observed_s=100.0, predicted_s=98.0),
+            run(observed_s=100.0, predicted_s=105.0, validation="v2"),
+            run(architecture="a4", observed_s=100.0, predicted_s=80.0, validation="v3"),
+            run("ft1", observed_s=None, validation="v4"),
+        ),
+    )
+    own = seen_error(seen, "a2", "ft2")
+    assert own is not None
+    assert (own.cells, own.n) == ("FT2 on A2", 2)
+    assert own.median_fraction == pytest.approx(0.015)
+    assert own.largest_fraction == pytest.approx(0.05)
+    like = seen_error(seen, "a3", "ft2")
+    assert like is not None
+    assert (like.cells, like.n) == ("FT2 on other architectures", 3)
+    assert seen_error(seen, "a2", "ft1") is None
+    assert seen_error(matilda, "a2", "ft2") is None
+
+
+def test_a_trial_has_no_prediction_without_a_mechanism() -> None:
+    assert Trial("ft9", ValidationRole.REFERENCE).predicted_s is None
