@@ -1,0 +1,121 @@
+"""`advisor validate` with real runs: predicted first, the same failures for all, no evidence."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.integration.campaigns import arguments, ask, finished
+from tests.measure.harness import wait_until_gone
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
+
+_SCENARIO = """
+cluster = "tiny"
+architecture = "a4"
+mtbf = "3s"
+duration = "4s"
+mechanism = "ft1"
+"""
+
+
+@pytest.fixture
+def mark() -> Iterator[str]:
+    """Marks the processes of a test; none may be left at its end."""
+    name = uuid.uuid4().hex
+    yield name
+    assert wait_until_gone(name, 60.0) == []
+
+
+@pytest.fixture
+def measured(mark: str, tmp_path: Path) -> Path:
+    """A folder whose database knows FT1 and FT9 on A4."""
+    matrix = (
+        *("--architecture", "a4", "--mechanism", "ft1,ft9", "--trace", "none,f1"),
+        *("--profile", "smoke", "--world-size", "4", "--device", "cpu", "--cluster", "tiny"),
+    )
+    code, _, err = finished(mark, arguments(tmp_path, *matrix))
+    assert code == 0, err
+    (tmp_path / "job.toml").write_text(_SCENARIO, encoding="utf-8")
+    return tmp_path
+
+
+def validate(folder: Path, *options: str) -> list[str]:
+    place = ["--db", str(folder / "advisor.db"), "--folder", str(folder / "runs")]
+    scenario = ["--scenario", str(folder / "job.toml")]
+    return ["validate", *scenario, *place, "--profile", "smoke", "--device", "cpu", *options]
+
+
+def failures(folder: Path, run_id: str) -> list[tuple[int, float]]:
+    """Rank and time of each failure that struck the run."""
+    ((text,),) = ask(folder, f"SELECT record FROM run_records WHERE run_id = '{run_id}'")
+    faults = json.loads(str(text))["faults"]
+    return [(fault["rank"], fault["planned"]["time_s"]) for fault in faults if fault["fired"]]
+
+
+def test_a_prediction_is_tried_live(mark: str, measured: Path) -> None:
+    points = ask(measured, "SELECT point_id FROM operating_points WHERE cluster = 'tiny'")
+    code, out, err = finished(mark, validate(measured, "--seed", "3", "--format", "json"))
+    assert code == 0, err
+    (found,) = json.loads(out)["validations"]
+    tried, bare = found["runs"]
+    assert (tried["mechanism"], tried["role"]) == ("ft1", "selected")
+    assert (bare["mechanism"], bare["role"]) == ("ft9", "reference")
+    assert tried["outcome"] == "recovered"
+    assert tried["failures"] >= 1
+    assert tried["observed_s"] > 0
+    assert tried["error_fraction"] == pytest.approx(
+        tried["predicted_s"] / tried["observed_s"] - 1.0
+    )
+    # The same failures struck the job without a mechanism, which halted at the first.
+    assert (bare["outcome"], bare["observed_s"], bare["predicted_s"]) == ("halted", None, None)
+    assert found["regret_fraction"] == 0.0
+    struck = {run["mechanism"]: failures(measured, run["run_id"]) for run in found["runs"]}
+    assert struck["ft9"] == struck["ft1"][:1]
+    # Predicted with the step time that was measured just before, stored before the runs began.
+    ((created_at, step_s, steps),) = ask(
+        measured, "SELECT created_at, step_time_s, steps FROM validations"
+    )
+    began = ask(measured, "SELECT MIN(started_at) FROM runs WHERE trace LIKE 'poisson%'")
+    assert str(created_at) <= str(began[0][0])
+    assert float(str(step_s)) * int(str(steps)) == pytest.approx(4.0, rel=0.05)
+    # What checks a prediction is no evidence for the next one.
+    assert ask(measured, "SELECT point_id FROM operating_points WHERE cluster = 'tiny'") == points
+    assert ask(measured, "SELECT DISTINCT point_id FROM runs WHERE trace LIKE 'poisson%'") == [
+        (None,)
+    ]
+
+
+def test_an_interrupted_validation_is_finished_by_its_campaign(mark: str, measured: Path) -> None:
+    strike = "strike(run, 'ingest_record', True, 2)"  # the step time, then the first trial
+    code, _, err = finished(mark, validate(measured, "--seed", "3"), strike)
+    assert code != 0, err
+    campaign = ask(measured, "SELECT campaign FROM campaigns WHERE status <> 'complete'")
+    code, _, err = finished(
+        mark,
+        ["measure", "--resume", str(campaign[0][0]), "--db", str(measured / "advisor.db")],
+    )
+    assert code == 0, err
+    rows = ask(measured, "SELECT mechanism, outcome FROM validation_runs ORDER BY mechanism")
+    assert rows == [("ft1", "recovered"), ("ft9", "halted")]
+
+
+_BAD = {
+    "mtbf": _SCENARIO.replace("3s", "soon"),
+    "cannot be tried live": _SCENARIO.replace('"4s"', '"1us"'),
+    "nothing is recommended in this scenario": _SCENARIO.replace('"ft1"', '"ft2"'),
+    "no cluster 'nowhere'": _SCENARIO.replace('"tiny"', '"nowhere"'),
+}
+
+
+def test_bad_scenarios_run_nothing(mark: str, measured: Path) -> None:
+    before = ask(measured, "SELECT COUNT(*) FROM campaigns")
+    for says, text in _BAD.items():
+        (measured / "job.toml").write_text(text, encoding="utf-8")
+        code, out, err = finished(mark, validate(measured))
+        assert (code, out) == (2, ""), says
+        assert len(err.splitlines()) == 1
+        assert says in err
+    assert ask(measured, "SELECT COUNT(*) FROM campaigns") == before
