@@ -203,6 +203,8 @@ def _point(
     values |= dict(_mechanism_values(key, runs))
     if alternated:
         values[Quantity.OVERHEAD] = _overhead(alternated)
+        if _present(alternated, RunQuantity.SAVE_FOREGROUND):
+            values[Quantity.SAVE] = _save(alternated)
     outcomes = sorted(str(run.outcome) for run in runs)
     counted = ", ".join(f"{outcomes.count(name)} {name}" for name in dict.fromkeys(outcomes))
     return PooledPoint(
@@ -291,6 +293,13 @@ def _overhead(runs: Sequence[PooledRun]) -> EvidencedValue:
         dispersion=half_width,
         dispersion_kind=DispersionKind.CI95_HALF_WIDTH,
         conditions=f"{words}; the interval is of the pairs of one run",
+    )
+
+
+def _save(runs: Sequence[PooledRun]) -> EvidencedValue:
+    """Of runs without a fault: the first save after a recovery takes longer than later ones."""
+    return _measured(
+        runs, RunQuantity.SAVE_FOREGROUND, "what training waits for, in runs without a fault"
     )
 
 

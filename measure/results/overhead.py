@@ -103,5 +103,5 @@ def _overlap_factor(
     numbers = {n for block in working for n in range(block.first, block.first + block.steps)}
     after = {number + 1 for number in numbers}
     saves = (save for save in grouped(logs, trained, "saved") if save.step in after)
-    foreground_s = sum(save.slowest_s("s") or 0.0 for save in saves)
+    foreground_s = sum(save.mean_s("s") or 0.0 for save in saves)
     return lost_step_s * len(numbers) / foreground_s if foreground_s > 0.0 else None

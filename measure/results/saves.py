@@ -26,8 +26,17 @@ class Save:
     events: tuple[Event, ...]
     on_reference: bool
 
+    def mean_s(self, name: str) -> float | None:
+        """The mean over the ranks, seconds; None where no rank says so.
+
+        Of the time in a save it is what the save costs: the longest one is of the rank that came
+        first, and waited for the others' training as well.
+        """
+        times = [event[name] for event in self.events if name in event]
+        return statistics.fmean(times) if times else None
+
     def slowest_s(self, name: str) -> float | None:
-        """The longest time of a rank, seconds: all wait for it. None where no rank says so."""
+        """The longest time of a rank, seconds. None where no rank says so."""
         return max((event[name] for event in self.events if name in event), default=None)
 
 
@@ -72,7 +81,7 @@ def _entry(
         "count": _seen(made),
         "skipped": _seen(skipped),
         "failed": _seen(failed),
-        "foreground_s": _summary(save.slowest_s("s") for save in made),
+        "foreground_s": _summary(save.mean_s("s") for save in made),
         "background_s": _summary(save.slowest_s("background_s") for save in made),
         "bytes_per_save": statistics.fmean(sizes) if sizes else None,
     }

@@ -204,7 +204,7 @@ def test_what_a_mechanism_gave_is_pooled_from_the_runs_that_recovered() -> None:
 def test_an_overhead_goes_to_the_points_of_the_same_mechanism() -> None:
     """Whatever trace, way, detector or timeout they have; not to another interval."""
     calm = with_mechanism(trace=None)
-    values = {Q.THROUGHPUT: 40.0, Q.OVERHEAD: 0.02}
+    values = {Q.THROUGHPUT: 40.0, Q.OVERHEAD: 0.02, Q.SAVE_FOREGROUND: 0.0625}
     struck = with_mechanism(way="spare", detector="supervisor", group_timeout_s=30.0)
     rare = with_mechanism(way="spare", interval_steps=20)
     found = pool(
@@ -216,12 +216,16 @@ def test_an_overhead_goes_to_the_points_of_the_same_mechanism() -> None:
         ]
     )
     overheads = {point.key: point.values.get(Quantity.OVERHEAD) for point in found}
+    saves = {point.key: point.values.get(Quantity.SAVE) for point in found}
     for key in (calm, struck):
         overhead = overheads[key]
         assert overhead is not None
         assert overhead.value == pytest.approx(0.03)
         assert overhead.n == 2
         assert "from 2 runs without a fault" in overhead.conditions
+        save = saves[key]
+        assert save is not None
+        assert (save.value, save.n) == (0.0625, 2)  # the struck run's own were longer
     assert overheads[rare] is None
 
 
