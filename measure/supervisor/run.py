@@ -410,10 +410,12 @@ class Supervisor:
         ]
 
     def _free_within_s(self, in_storage: bool) -> float:
-        if in_storage or self._survivors_go_on():
-            return self._job.group_timeout_s + _FREE_WITHIN_S
+        by_itself_s = self._job.group_timeout_s + _FREE_WITHIN_S
+        if self._survivors_go_on():
+            return by_itself_s
         told = self._job.detector is Detector.SUPERVISOR
-        return _FREE_WITHIN_S if told else self._limits.after_loss_s
+        limit_s = _FREE_WITHIN_S if told else self._limits.after_loss_s
+        return max(limit_s, by_itself_s) if in_storage else limit_s
 
     def _give_up_on(self, views: list[RankView]) -> None:
         """Ends these processes: others are to take their places."""
