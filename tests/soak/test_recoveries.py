@@ -17,8 +17,10 @@ from measure.campaign import Plan
 from measure.errors import UsageError
 from measure.faults.schedule import FaultEvent, FaultKind, Schedule, StartPhase
 from measure.interfaces.capabilities import Way
+from measure.job_spec import Detector
 from measure.matrix import VIABLE, classify
 from measure.mechanisms.registry import entry_named
+from measure.plan import Request
 from measure.rank.event_log import read_log
 from tests.measure.harness import nothing_left, planned, request, run
 from tests.soak.test_soak import deadline_s
@@ -45,40 +47,31 @@ def random_plans(folder: Path, count: int, random_: random.Random) -> Iterator[P
     for number in range(count):
         mechanism = entry_named(_MECHANISMS[number % len(_MECHANISMS)])
         viable = [e for e in ARCHITECTURES if classify(e, mechanism).status == VIABLE]
-        architecture = random_.choice(viable).architecture
         world_size = random_.choice([4, 4, 4, 8])
+        detector = random_.choice([Detector.SUPERVISOR] * 5 + [Detector.GROUP_TIMEOUT])
+        asked = request(
+            random_.choice(viable).architecture,
+            mechanism=mechanism.mechanism,
+            world_size=world_size,
+            steps=_STEPS,
+            detector=detector,
+            group_timeout_s=8.0 if detector is Detector.SUPERVISOR else 3.0,
+            way=random_.choice([None, *mechanism.ways]),
+        )
         victims = random_.sample(range(world_size), random_.choice([1, 1, 2, 2, 3]))
         events = tuple(_events(victims, mechanism.wants_warning, random_))
-        way = random_.choice([None, *mechanism.ways])
-        spared = random_.random() < 0.1
-        yield _plan(folder, architecture, mechanism.mechanism, world_size, events, way, spared)
+        yield _plan(folder, asked, events, too_few=random_.random() < 0.1)
 
 
-def _plan(
-    folder: Path,
-    architecture: str,
-    mechanism: str,
-    world_size: int,
-    events: tuple[FaultEvent, ...],
-    way: Way | None,
-    spared: bool,
-) -> Plan:
-    """One run, with a spare for each fault, or one fewer if they are `spared`; the usual way back
-    where the one that was drawn is none of the architecture's."""
-    asked = request(
-        architecture,
-        mechanism=mechanism,
-        world_size=world_size,
-        steps=_STEPS,
-        group_timeout_s=8.0,
-        way=way,
-    )
+def _plan(folder: Path, asked: Request, events: tuple[FaultEvent, ...], *, too_few: bool) -> Plan:
+    """One run, with a spare for each fault, or one fewer if they are to be `too_few`; the usual
+    way back where the one that was drawn is none of the architecture's."""
     try:
         plan = planned(folder, asked)
     except UsageError:
         plan = planned(folder, replace(asked, way=None))
     (cell,) = plan.cells
-    spares = len(events) - spared if cell.job.way is Way.SPARE else 0
+    spares = len(events) - too_few if cell.job.way is Way.SPARE else 0
     job = replace(cell.job, schedule=Schedule("random", events), spares=spares, alternates=False)
     return replace(plan, cells=[replace(cell, job=job)])
 
