@@ -78,12 +78,12 @@ imports: setup
 benchmark: measuring
 	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks
 
-# Six mechanisms, six architectures, five moments: a resumed training is the one never struck.
+# Eight mechanisms, six architectures, five moments: a resumed training is the one never struck.
 resume: measuring
 	$(BIN)/python -m pytest -m soak tests/measure/mechanisms/test_resume_equals.py
 
 soak: measuring
-	$(BIN)/python -m pytest -m soak -s tests/soak/test_soak.py
+	$(BIN)/python -m pytest -m soak -s tests/soak/test_soak.py tests/soak/test_recoveries.py
 
 # 40 cells, kill -9 at 50 moments (SOAK_SEED chooses them), resumed each time.
 campaigns-soak: measuring

@@ -11,9 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from measure.state.storage_waits import in_storage
+
 
 class EventLog:
-    """Appends events; safe from several threads, since each line is one write."""
+    """Appends events; safe from several threads, since each line is one write. The file lies beside
+    the checkpoints, on a file system that may be slow."""
 
     def __init__(self, path: Path, rank: int) -> None:
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
@@ -23,18 +26,21 @@ class EventLog:
         """Writes one event; returns its time (CLOCK_MONOTONIC, seconds)."""
         now = time.monotonic()
         line = json.dumps({"t": now, "event": event, **fields}, separators=(",", ":"))
-        os.write(self._fd, line.encode() + b"\n")
+        self._append(line.encode() + b"\n")
         return now
 
     def step(self, step: int, begin: float, loss: float | None, samples: int) -> None:
         """A finished training step: `begin` to now. Formatted by hand: it is the hot line."""
         now = time.monotonic()
         said = "null" if loss is None or loss != loss or loss in (_INF, -_INF) else repr(loss)
-        os.write(
-            self._fd,
+        self._append(
             f'{{"t":{now!r},"event":"step","step":{step},"s":{now - begin!r},'
-            f'"loss":{said},"samples":{samples}}}\n'.encode(),
+            f'"loss":{said},"samples":{samples}}}\n'.encode()
         )
+
+    @in_storage()
+    def _append(self, line: bytes) -> None:
+        os.write(self._fd, line)
 
     def close(self) -> None:
         """Closes the file; the log stays."""

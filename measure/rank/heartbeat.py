@@ -1,8 +1,8 @@
 """Heartbeats: a small file that ranks write in memory and the supervisor reads.
 
-One slot a rank: the last beat (CLOCK_MONOTONIC), the steps done, and when the last step ended.
-A stopped process stops beating; a blocked one beats on without making steps. The file belongs
-to one host, whose clock all of its ranks share.
+One slot a rank: the last beat (CLOCK_MONOTONIC), whether it was in storage then, the steps done,
+and when the last step ended. A stopped process stops beating; a blocked one beats on without
+making steps. The file belongs to one host, whose clock all of its ranks share.
 """
 
 import mmap
@@ -12,7 +12,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-_BEAT = struct.Struct("<d")
+from measure.state.storage_waits import is_in_storage
+
+_BEAT = struct.Struct("<dq")
 _PROGRESS = struct.Struct("<qd")
 _SLOT_BYTES = 64  # one cache line a rank, so that ranks do not wait for each other
 _PERIOD_S = 0.1
@@ -25,6 +27,8 @@ class Beat:
     beat_at: float
     steps: int
     step_at: float
+    in_storage: bool = False
+    """At the last beat it was reading or writing files: it may take as long as the disk does."""
 
 
 def create(path: Path, world_size: int) -> None:
@@ -47,7 +51,7 @@ class Heartbeat:
 
     def _beat(self) -> None:
         while True:
-            _BEAT.pack_into(self._map, self._base, time.monotonic())
+            _BEAT.pack_into(self._map, self._base, time.monotonic(), is_in_storage())
             time.sleep(_PERIOD_S)
 
 
@@ -63,9 +67,9 @@ class HeartbeatReader:
         """Every rank's slot, in the order of ranks."""
         beats = []
         for base in range(0, self._world_size * _SLOT_BYTES, _SLOT_BYTES):
-            (beat_at,) = _BEAT.unpack_from(self._map, base)
+            beat_at, in_storage = _BEAT.unpack_from(self._map, base)
             steps, step_at = _PROGRESS.unpack_from(self._map, base + _BEAT.size)
-            beats.append(Beat(beat_at, steps, step_at))
+            beats.append(Beat(beat_at, steps, step_at, bool(in_storage)))
         return beats
 
     def close(self) -> None:

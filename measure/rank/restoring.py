@@ -46,12 +46,14 @@ class Found:
 
 def newest(tiers: Sequence[Tier], group: Group, log: Log) -> Found | None:
     """This rank's state of the newest step that all ranks can load and verify; None if there is
-    no such step. Called on every rank with its own tiers, in the same order.
+    no such step, with the reason in the log. Called on every rank with its own tiers, in the same
+    order.
 
     PeerFailedError if a rank failed or was lost meanwhile: that says nothing of any state.
     """
     mine = {tier.name: tier.offer() for tier in tiers}
     reports = group.agree("restore/offers", mine)
+    refused: dict[str, list[str]] = {tier.name: [] for tier in tiers}
     for tier, step in _newest_first(tiers, reports):
         offers = [report[tier.name] for report in reports]
         kept: list[Found] = []
@@ -62,6 +64,8 @@ def newest(tiers: Sequence[Tier], group: Group, log: Log) -> Found | None:
             return kept[0]
         why = "; ".join(f"rank {rank}: {said}" for rank, said in rejected.items())
         log.write("checkpoint-rejected", step=step, tier=tier.name, why=why[:500])
+        refused[tier.name].append(f"step {step} is refused by {why}")
+    log.write("nothing-restored", why=_why_nothing(refused)[:1000])
     return None
 
 
@@ -107,6 +111,18 @@ def proof(
         if state.plain["optimizer"] is not None:
             shown["optimizer"] = found.optimizer
     return shown
+
+
+def _why_nothing(refused: Mapping[str, Sequence[str]]) -> str:
+    """Why no tier gives a state; `refused` says by tier what was there, and why it was no use."""
+    if not refused:
+        return "nothing is kept of which every rank's part outlives a rank"
+    return "; ".join(
+        f"{tier}: {', '.join(whys)}"
+        if whys
+        else f"{tier}: no step of which every rank's state is there"
+        for tier, whys in refused.items()
+    )
 
 
 def _load(tier: Tier, step: int, offers: Sequence[Any], into: list[Found]) -> None:

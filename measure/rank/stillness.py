@@ -1,8 +1,11 @@
 """Whether this process does nothing and nothing can come: a thread that waits for good looks like
-that, while one that is only short of a processor is runnable."""
+that, while one that is only short of a processor is runnable. One that reads or writes files says
+so: what it waits for comes, however long a file system sleeps over it."""
 
 import threading
 from pathlib import Path
+
+from measure.state.storage_waits import is_in_storage
 
 _TASKS = Path("/proc/self/task")
 _SAMPLES = 8
@@ -10,7 +13,7 @@ _SAMPLES = 8
 
 class Stillness:
     """Asked again and again by one thread; `lasts` once all others have slept in so many samples
-    in a row, the main one without having been woken in between."""
+    in a row, none of them in storage, the main one without having been woken in between."""
 
     def __init__(self) -> None:
         self._before: tuple[str, ...] | None = None
@@ -18,7 +21,8 @@ class Stillness:
 
     def lasts(self) -> bool:
         """Takes a sample."""
-        found = _main_switches() if _all_others_sleep() else None
+        waits = not is_in_storage() and _all_others_sleep()
+        found = _main_switches() if waits else None
         self._samples = self._samples + 1 if found is not None and found == self._before else 0
         self._before = found
         return self._samples >= _SAMPLES

@@ -169,13 +169,27 @@ def notes_of(run: Run, faults: Sequence[Fault]) -> list[str]:
     """What a reader of the record should know."""
     notes = [note for log in run.logs for note in log.notes]
     notes += sorted({view.infeasible for view in run.seen.ranks if view.infeasible})
-    if run.seen.ending is Ending.NO_PROGRESS:
+    notes += [f"began again at step 0: {why}" for why in _begun_anew(run)]
+    if run.seen.ending in (Ending.NO_PROGRESS, Ending.NEVER_STARTED):
         notes.append(f"stopped: {run.seen.ending.value}")
+    if run.seen.why_stopped:
+        notes.append(f"halted: {run.seen.why_stopped}")
     return notes + [
         f"fault {fault.ordinal} was due after the job had ended"
         for fault in faults
         if not fault.fired and _was_over(run, fault)
     ]
+
+
+def _begun_anew(run: Run) -> list[str]:
+    """Of each recovery that found no state, why: all ranks say the same."""
+    found = []
+    for recovery in run.seen.recoveries:
+        if not recovery.source:
+            ordered_s, ended_s = map(run.since_began, (recovery.ordered_at, recovery.train_at))
+            said = (log.first_after("nothing-restored", ordered_s) for log in run.logs)
+            found += [e["why"] for e in said if e is not None and e["t"] <= ended_s][:1]
+    return found
 
 
 def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:

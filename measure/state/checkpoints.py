@@ -17,6 +17,7 @@ from measure.state.digest import of_bytes
 from measure.state.errors import CorruptStateError, NoCheckpointError, StateError
 from measure.state.manifest import LARGEST_BYTES, Manifest, Receipt, Serves, decoded
 from measure.state.retention import Retention
+from measure.state.storage_waits import in_storage
 
 _FOLDER = re.compile(r"step-(\d{8,18})")
 _MANIFEST = "manifest.json"
@@ -54,11 +55,13 @@ class Loaded:
 
 
 class Checkpoints:
-    """The generations in one folder, which ranks on several hosts may share."""
+    """The generations in one folder, which ranks on several hosts may share. Whoever calls here is
+    in storage meanwhile (measure.state.storage_waits)."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    @in_storage()
     def open(self) -> list[Path]:
         """Makes the folder if need be and removes what dead writers left; returns that. Called
         when a run starts, by one rank of each host."""
@@ -67,6 +70,7 @@ class Checkpoints:
         durable.flush_folder(self.folder.parent)
         return [gone for folder in self._folders() for gone in durable.sweep(folder)]
 
+    @in_storage()
     def write(self, state: RankState, serves: Serves = Serves.OWN) -> Receipt:
         """Writes a rank's shard of the generation `state.step`; every rank for itself.
 
@@ -82,6 +86,7 @@ class Checkpoints:
         )
         return Receipt(state.rank, serves, written.path.name, written.size_bytes, written.digest)
 
+    @in_storage()
     def publish(
         self, step: int, world_size: int, receipts: Iterable[Receipt], lineage: Mapping[str, Any]
     ) -> Generation:
@@ -101,15 +106,18 @@ class Checkpoints:
         shard_file.remove(folder / _poison_marker(of_bytes(raw)))  # of an equal one, saved before
         return Generation(folder, manifest, of_bytes(raw))
 
+    @in_storage()
     def generations(self) -> list[Generation]:
         """Every generation that may be offered, newest first: committed, all its files there
         with their sizes, and not poisoned. Their content is not read."""
         return [found for found in self._examined() if isinstance(found, Generation)]
 
+    @in_storage()
     def rejected(self) -> list[Rejected]:
         """The others, newest first, with the reason."""
         return [found for found in self._examined() if isinstance(found, Rejected)]
 
+    @in_storage()
     def load(self, generation: Generation, rank: int) -> RankState:
         """The rank's whole state, verified. CorruptStateError if a shard is not what the manifest
         says; ValueError if the generation has no such rank."""
@@ -124,6 +132,7 @@ class Checkpoints:
         except StateError as error:
             raise CorruptStateError(generation.folder / receipt.file, str(error)) from error
 
+    @in_storage()
     def newest(self, ranks: Collection[int]) -> Loaded:
         """The states of `ranks` from the newest generation whose shards all verify, also those
         of other ranks: half of a generation is none.
@@ -144,6 +153,7 @@ class Checkpoints:
                 return Loaded(found, states, tuple(rejected))
         raise NoCheckpointError(self.folder, [(r.step, r.why) for r in rejected])
 
+    @in_storage()
     def prune(self, retention: Retention) -> list[int]:
         """Removes what `retention` does not keep, and what never was committed and is older than
         the newest commit; returns the steps. One rank, after a commit, with no save under way.
@@ -163,6 +173,7 @@ class Checkpoints:
             _remove_generation(self._folder_of(step))
         return sorted(gone)
 
+    @in_storage()
     def poison(self, first_step: int, reason: str) -> list[int]:
         """Marks every committed generation of step `first_step` and later: none of them is
         offered again. Returns their steps. A generation saved anew at such a step is not marked.

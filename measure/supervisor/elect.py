@@ -55,4 +55,22 @@ def elect(
     return Election(joining, _NAMES[traits.way])
 
 
+def why_none(
+    everybody: Sequence[RankView], living: Sequence[RankView], world_size: int, traits: Traits
+) -> str:
+    """Why `elect` gives no next generation, in words; empty where it does, or where training is
+    not brought back anyway. Pure."""
+    if traits.way is None or traits.continues:
+        return ""
+    if elect(everybody, living, world_size, traits) is not None:
+        return ""
+    if not living:
+        return "no rank was left"
+    free = world_size - len(living)
+    ready = sum(not v.member and v.ready and v.died_at is None for v in everybody)
+    if traits.way is Way.SMALLER and traits.shrinks:
+        return f"the architecture cannot be formed by {len(living) + min(free, ready)} ranks"
+    return f"places free: {free}; processes ready to take them: {ready}"
+
+
 _NAMES = {Way.SPARE: "spare", Way.SMALLER: "started", Way.RESTART: "restart"}

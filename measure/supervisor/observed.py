@@ -102,6 +102,8 @@ class Observed:
     recoveries: list[Recovery] = field(default_factory=list)
     lineage: list[dict[str, Any]] = field(default_factory=list)
     """The lines of measure.supervisor.lineage."""
+    why_stopped: str = ""
+    """Why training was not brought back, where that was to be tried."""
     refused: list[str] = field(default_factory=list)
     """What the consistency gate found, in words."""
 

@@ -25,7 +25,7 @@ from measure.supervisor import detect, lineage
 from measure.supervisor import ranks as processes
 from measure.supervisor.check import Proof, differences
 from measure.supervisor.detect import Limits
-from measure.supervisor.elect import Election, Traits, elect
+from measure.supervisor.elect import Election, Traits, elect, why_none
 from measure.supervisor.grow import Pause, next_pause
 from measure.supervisor.observed import Ending, Observed, RankView, Recovery
 from measure.supervisor.ranks import RankProcess, RankStarter
@@ -371,6 +371,14 @@ class Supervisor:
         answered = [found for found in self._seen.recoveries if found.way != "grown"]
         return len(answered) < _MOST_REPLACEMENTS
 
+    def _why_stopped(self, living: list[RankView]) -> str:
+        if self._traits.way is not None and not self._may_recover_again():
+            return f"training had been brought back {_MOST_REPLACEMENTS} times"
+        done = [str(view.plays) for view in living if view.finished_at is not None]
+        if self._traits.way is not None and done:
+            return f"ranks {', '.join(done)} had made their last step, and left"
+        return why_none(self._seen.ranks, living, self._job.world_size, self._traits)
+
     def _waits(self, view: RankView) -> bool:
         """Whether a rank waits for orders: it noticed a loss, or is ready to train."""
         stopped = view.stopped_at is not None and not view.stuck
@@ -378,30 +386,36 @@ class Supervisor:
 
     def _stuck(self, living: list[RankView]) -> list[RankView]:
         """Survivors that do not come free of a group or its formation: they said so, or have had
-        their time. Where they go on with what they have, one of them may be the only one that has
-        the state, or is missed for good: the group's own timeout sets it free. But a group that
-        grows again, from others that came free and have the state too, does not wait for that."""
+        their time: more of it in a save or a load, which ends by itself. Where they go on with what
+        they have, one of them may be the only one that has the state, or is missed for good: the
+        group's own timeout sets it free. But a group that grows again, from others that came free
+        and have the state too, does not wait for that."""
         if self._lost_at is None or self._seen.training_at is None or not self._is_recovering():
             return []
-        late = time.monotonic() > self._lost_at + self._free_within_s()
+        waited_s, beats = time.monotonic() - self._lost_at, self._beats.read()
         others = self._traits.grows and any(self._waits(view) for view in living)
 
         def is_spared(view: RankView) -> bool:
             has_all = view.plays == self._traits.coordinator
             return self._survivors_go_on() and (has_all or not others)
 
+        def is_late(view: RankView) -> bool:
+            return waited_s > self._free_within_s(beats[view.rank].in_storage)
+
         return [
             view
             for view in living
-            if (late and (view.active or view.stuck) and not self._waits(view))
+            if (is_late(view) and (view.active or view.stuck) and not self._waits(view))
             or (view.stuck and not is_spared(view))
         ]
 
-    def _free_within_s(self) -> float:
+    def _free_within_s(self, in_storage: bool) -> float:
+        by_itself_s = self._job.group_timeout_s + _FREE_WITHIN_S
         if self._survivors_go_on():
-            return self._job.group_timeout_s + _FREE_WITHIN_S
+            return by_itself_s
         told = self._job.detector is Detector.SUPERVISOR
-        return _FREE_WITHIN_S if told else self._limits.after_loss_s
+        limit_s = _FREE_WITHIN_S if told else self._limits.after_loss_s
+        return max(limit_s, by_itself_s) if in_storage else limit_s
 
     def _give_up_on(self, views: list[RankView]) -> None:
         """Ends these processes: others are to take their places."""
@@ -503,6 +517,8 @@ class Supervisor:
             return Ending.INFEASIBLE
         if not any(view.active for view in living) and not self._somebody_is_waited_for(living):
             stopped = any(view.finished_at is None for view in living) or not living
+            if stopped:
+                seen.why_stopped = self._why_stopped(living)
             return Ending.ALL_STOPPED if stopped else Ending.ALL_FINISHED
         if seen.training_at is None:
             return detect.before_training(

@@ -1,7 +1,8 @@
 """From which state ranks go on: the newest one that all of them can prove."""
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 import torch.distributed as dist
@@ -29,7 +30,8 @@ def _saved(folder: Path, *steps: int) -> Checkpoints:
 
 
 def _load(store: dist.Store, rank: int, size: int, folder: str) -> Any:
-    """(Step, digests of the state, digest promised; what the log says was rejected)."""
+    """(Step, digests of the state, digest promised; what the log says was rejected); where there is
+    none, why."""
     path = Path(folder) / f"rank-{rank}.jsonl"
     tiers = [Storage(Checkpoints(Path(folder) / "checkpoints"), rank)]
     log = EventLog(path, rank)
@@ -41,7 +43,8 @@ def _load(store: dist.Store, rank: int, size: int, folder: str) -> Any:
         if event["event"] == "checkpoint-rejected"
     ]
     if found is None:
-        return None, rejected
+        (why,) = (e["why"] for e in read_log(path) if e["event"] == "nothing-restored")
+        return why, rejected
     return (found.state.step, digests(found.state), found.digest), rejected
 
 
@@ -70,7 +73,23 @@ def test_ranks_load_the_newest_step_that_all_of_them_can(tmp_path: Path) -> None
 def test_ranks_that_can_load_nothing_all_say_so(tmp_path: Path) -> None:
     checkpoints = _saved(tmp_path, 1)
     _damage(checkpoints, 1, b"")
-    for loaded, rejected in on_ranks(_load, 2, str(tmp_path)):
-        assert loaded is None
+    for why, rejected in on_ranks(_load, 2, str(tmp_path)):
+        assert why == "storage: no step of which every rank's state is there"
         assert [step for step, _ in rejected] == [1]
         assert rejected[0][1].startswith("rank-00001-")
+
+
+def test_what_was_there_and_of_no_use_is_in_the_reason(tmp_path: Path) -> None:
+    """The sizes are right, so that it is offered; one rank finds out."""
+    checkpoints = _saved(tmp_path, 1)
+    _damage(checkpoints, 1)
+    for why, _ in on_ranks(_load, 2, str(tmp_path)):
+        assert why.startswith("storage: step 1 is refused by rank 1: CorruptStateError: ")
+
+
+def test_without_a_tier_nothing_is_kept(tmp_path: Path) -> None:
+    said: list[str] = []
+    log = SimpleNamespace(write=lambda *_, why: said.append(why) or 0.0)
+    store = dist.HashStore()
+    assert newest([], Group(store, 0, 1, _PATIENT_S), cast("Any", log)) is None
+    assert said == ["nothing is kept of which every rank's part outlives a rank"]

@@ -2,7 +2,7 @@
 
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from measure.state.digest import canonical, digests, of_bytes
 from measure.state.errors import CorruptStateError, NoCheckpointError, StateError
 from measure.state.manifest import Receipt, Serves
 from measure.state.retention import Retention
+from measure.state.storage_waits import is_in_storage
 from tests.measure.state.folders import RANKS, loaded_step, save, two_generations
 from tests.measure.state.states import small_state
 
@@ -43,6 +44,40 @@ def test_the_newest_is_loaded(tmp_path: Path) -> None:
     names = sorted(p.name for p in (checkpoints.folder / "step-00000002").iterdir())
     assert len(names) == RANKS + 1
     assert "manifest.json" in names
+
+
+def test_whoever_calls_is_in_storage_until_the_call_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen at each look at the folder, and at each file that is opened."""
+    found: list[bool] = []
+    path, opened = Checkpoints._folder_of, os.open
+
+    def folder_of(self: Checkpoints, step: int) -> Path:
+        found.append(is_in_storage())
+        return path(self, step)
+
+    def open_(*arguments: Any, **named: Any) -> int:
+        found.append(is_in_storage())
+        return opened(*arguments, **named)
+
+    monkeypatch.setattr(Checkpoints, "_folder_of", folder_of)
+    monkeypatch.setattr(os, "open", open_)
+    checkpoints = two_generations(tmp_path / "checkpoints")
+    newest = checkpoints.generations()[0]
+    calls: list[Callable[[], object]] = [
+        lambda: checkpoints.load(newest, 0),
+        lambda: checkpoints.newest([0]),
+        checkpoints.rejected,
+        lambda: checkpoints.poison(2, "a test"),
+        lambda: checkpoints.prune(Retention()),
+    ]
+    for call in calls:
+        before = len(found)
+        call()
+        assert len(found) > before
+    assert all(found)
+    assert not is_in_storage()
 
 
 def test_nothing_there_is_said_apart_from_nothing_usable(tmp_path: Path) -> None:

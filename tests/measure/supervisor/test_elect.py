@@ -3,7 +3,7 @@
 import pytest
 
 from measure.interfaces.capabilities import Way
-from measure.supervisor.elect import Traits, elect
+from measure.supervisor.elect import Traits, elect, why_none
 from measure.supervisor.observed import RankView
 
 WORLD = 4
@@ -77,3 +77,22 @@ def test_a_restart_fills_every_place() -> None:
 @pytest.mark.parametrize("ready", [0, 4])
 def test_without_a_way_nobody_is_elected(ready: int) -> None:
     assert joining(None, 1, ready=ready) is None
+
+
+def why(traits: Traits, *dead: int, ready: int = 0) -> str:
+    everybody, living = group(*dead, ready=ready)
+    return why_none(everybody, living, WORLD, traits)
+
+
+def test_why_nobody_was_elected_is_said() -> None:
+    spare = Traits(False, Way.SPARE)
+    assert why(spare, 1, 3, ready=1) == "places free: 2; processes ready to take them: 1"
+    assert why(spare, 1, 3, ready=2) == ""
+    smaller = Traits(False, Way.SMALLER, shrinks=True, fits=lambda size: size % 2 == 0)
+    assert why(smaller, 1) == "the architecture cannot be formed by 3 ranks"
+    assert why(smaller, 0, 1, 2, 3) == "no rank was left"
+
+
+@pytest.mark.parametrize("traits", [Traits(False, None), Traits(True, Way.SPARE)])
+def test_who_is_not_to_be_brought_back_needs_no_reason(traits: Traits) -> None:
+    assert why(traits, 1) == ""

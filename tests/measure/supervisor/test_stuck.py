@@ -50,11 +50,13 @@ def ran(
     place: int = HELD,
     steps: int = 40,
     late_s: float = 0.0,
+    write_s: float = 0.0,
+    fault: FaultEvent = FaultEvent(VICTIM, step=15),  # noqa: B008 - frozen
 ) -> dict[str, Any]:
-    plan = {"place": place, "held_s": held_s, "late_s": late_s}
+    plan = {"place": place, "held_s": held_s, "late_s": late_s, "write_s": write_s}
     plan_file.write_text(json.dumps(plan), encoding="utf-8")
     asked = request(architecture, mechanism=mechanism, steps=steps, group_timeout_s=8.0)
-    found = under_faults(folder, asked, FaultEvent(VICTIM, step=15))
+    found = under_faults(folder, asked, fault)
     record: dict[str, Any] = json.loads(Path(found["record"]).read_text(encoding="utf-8"))
     assert record["validity"] == "valid", record["validity_reasons"]
     return record
@@ -110,6 +112,23 @@ def test_the_only_one_that_has_the_optimizer_is_waited_for(tmp_path: Path, plan_
     assert record["outcome"] == "recovered"
     assert 0 in members(record)
     assert record["recoveries"][0]["lost_steps"] <= 1
+
+
+@pytest.mark.parametrize("mechanism", ["ft1", "ft3"])
+def test_a_slow_file_system_is_waited_for(tmp_path: Path, plan_file: Path, mechanism: str) -> None:
+    """A peer is lost while this rank sleeps in its write of the save after step 10, longer than
+    anybody is given to come free of a group: with FT1 its training thread, with FT3 another one,
+    which the training thread then waits for."""
+    lost = FaultEvent(VICTIM, step=9, lead_s=0.3)
+    record = ran(tmp_path, plan_file, 0.0, mechanism, steps=800, write_s=3.0, fault=lost)
+    (log,) = tmp_path.rglob(f"rank-{HELD}.jsonl")
+    events = read_log(log)
+    (wrote,) = (e["t"] for e in events if e["event"] == "slow-write")
+    told = next(e["t"] for e in events if e["event"] == "told")
+    assert told < wrote
+    assert [e["stuck"] for e in events if e["event"] == "stopped"] == [False]
+    assert (ways(record), members(record)) == (["spare"], {0, HELD, 3, 4})
+    assert record["outcome"] in ("recovered", "restarted-from-zero")
 
 
 def test_a_group_grows_between_two_steps(tmp_path: Path, plan_file: Path) -> None:

@@ -1,0 +1,50 @@
+"""What became of a run, in words: why training was not brought back, or only from the beginning."""
+
+from measure.faults.schedule import FaultEvent
+from measure.results.verdict import Run, faults_of, notes_of
+from measure.supervisor.observed import Ending
+from tests.measure.results.made import Made, job
+
+LOST = FaultEvent(1, step=3)
+
+
+def notes(run: Run) -> list[str]:
+    return notes_of(run, faults_of(run))
+
+
+def recovered(source: str, *said: tuple[float, str]) -> Run:
+    """A spare takes the place of rank 1, which is lost at 4 s; training goes on at 5 s. `said`:
+    reasons that rank 0 writes down for having restored nothing."""
+    made = Made(job(LOST))
+    made.trains((0, 1), 1.0, 0, 3)
+    made.crashes(1, 4.0)
+    made.stops((0,), 4.2)
+    for at_s, why in said:
+        made.says(0, at_s, "nothing-restored", why=why)
+    made.recovers(4.1, 5.0, 0, source=source)
+    end_s = made.trains((0, 2), 5.0, 0, 10, generation=1)
+    return made.ends(end_s, 0, 2)
+
+
+def test_what_began_again_says_why() -> None:
+    run = recovered("", (2.0, "of another"), (4.6, "nothing was there"), (9.0, "of another"))
+    assert notes(run) == ["began again at step 0: nothing was there"]
+
+
+def test_what_had_a_state_has_nothing_to_say() -> None:
+    assert notes(recovered("storage", (4.6, "of another"))) == []
+
+
+def halted(ending: Ending, why: str = "") -> Run:
+    made = Made(job(LOST))
+    made.trains((0, 1), 1.0, 0, 3)
+    made.crashes(1, 4.0)
+    made.stops((0,), 4.2)
+    made.seen.why_stopped = why
+    return made.ends(5.0, ending=ending)
+
+
+def test_what_halted_says_why() -> None:
+    assert notes(halted(Ending.ALL_STOPPED, "nobody was there")) == ["halted: nobody was there"]
+    assert notes(halted(Ending.ALL_STOPPED)) == []
+    assert notes(halted(Ending.NEVER_STARTED)) == ["stopped: training did not begin"]
