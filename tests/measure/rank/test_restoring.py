@@ -89,7 +89,12 @@ def test_what_was_there_and_of_no_use_is_in_the_reason(tmp_path: Path) -> None:
 
 def test_without_a_tier_nothing_is_kept(tmp_path: Path) -> None:
     said: list[str] = []
-    log = SimpleNamespace(write=lambda *_, why: said.append(why) or 0.0)
+
+    def write(*_: object, why: str) -> float:
+        said.append(why)
+        return 0.0
+
+    log = SimpleNamespace(write=write)
     store = dist.HashStore()
     assert newest([], Group(store, 0, 1, _PATIENT_S), cast("Any", log)) is None
     assert said == ["nothing is kept of which every rank's part outlives a rank"]
