@@ -1,0 +1,402 @@
+"""How far the extrapolation rules are off on a cluster: points predicted without themselves.
+
+Pure. Each operating point that a rule could have predicted is taken out of the evidence, predicted
+from the rest by the functions of `prediction.py`, and compared with what was measured at it. What is
+taken out with it is its cell: every point of the pair at the same workload, interval and state size,
+which only repeats it. Each cell is left out in up to three ways, so that each rule is met:
+
+its cell       what else the pair was measured at answers: state size, step time, interval
+its pair       another architecture with the same capabilities answers
+its restores   the calibration answers (`calibrated` restores; its samples are no points)
+
+A comparison counts for every rule that its prediction needed. Only what was measured is compared;
+what is analytical or zero by design would check arithmetic against arithmetic.
+
+symbol  name here             unit  meaning
+e       error_fraction        1     predicted / measured - 1
+d       difference_fraction   1     predicted - measured, as a share of the steps that pay for it
+
+A relative error of something that cannot be told from zero says nothing of the rule. Such points are
+kept apart, with d: for an overhead the difference of the two overheads, which is by how much Eq. (5)
+would be off, failures left aside; for a save or a restore its difference in steps.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from advisor.characterization import is_same, kept, step_time_s
+from advisor.optimizer import Conditions, evaluate
+from advisor.prediction import (
+    NoPredictionError,
+    Prediction,
+    interval_rule,
+    predict,
+    predict_restore,
+)
+from advisor.recommendation import RuleCheck, RuleError
+from advisor.rules import NEEDS, PARTS, AppliedRule, Part, Rule
+from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
+from db.records import (
+    Cadence,
+    ClusterEvidence,
+    Evidence,
+    EvidencedValue,
+    Mechanism,
+    OperatingPoint,
+    PointOutcome,
+    Quantity,
+)
+
+_EXTRAPOLATED = frozenset({Cadence.PERIODIC, Cadence.EVERY_STEP, Cadence.ON_WARNING})
+"""Whose costs are stretched; the others are taken as observed, or not at all."""
+_LONG_S = 1e9
+"""A job and an MTBF so long that neither limits anything."""
+
+_Target = tuple[OperatingPoint, EvidencedValue]
+"""A point with what was measured at it."""
+_Seen = set[tuple[Part, tuple[AppliedRule, ...]]]
+"""The predictions of a cell that were compared, by the rules that they needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One prediction of one point's value (a fraction for an overhead, else s), and the measured.
+
+    `error_fraction` is None where the measured value cannot be told from zero.
+    """
+
+    point_id: str
+    architecture: str
+    mechanism: str
+    quantity: Quantity
+    predicted: float
+    measured: float
+    error_fraction: float | None
+    difference_fraction: float
+    rules: tuple[AppliedRule, ...]
+
+    @property
+    def part(self) -> Part:
+        return Part.RESTORE if self.quantity is Quantity.RESTORE else Part.STALL
+
+
+@dataclass(frozen=True, slots=True)
+class NotPredicted:
+    """A measured value that the rest does not predict: nothing is left, or nothing near enough."""
+
+    point_id: str
+    quantity: Quantity
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOneOut:
+    """What each rule was off by; `checks` has every rule, whether it could be checked or not."""
+
+    checks: tuple[RuleCheck, ...]
+    comparisons: tuple[Comparison, ...]
+    not_predicted: tuple[NotPredicted, ...]
+
+
+@kept
+def leave_one_out(evidence: ClusterEvidence) -> LeaveOneOut:
+    """Every point that a rule can predict, predicted without itself. Computed once an evidence."""
+    comparisons: list[Comparison] = []
+    refused: dict[tuple[str, Quantity], NotPredicted] = {}
+    noise = _noise_of_overheads(evidence)
+    for cell in _cells(evidence):
+        for outcome in _left_out(cell, noise):
+            if isinstance(outcome, Comparison):
+                comparisons.append(outcome)
+            else:
+                refused.setdefault((outcome.point_id, outcome.quantity), outcome)
+    for each in comparisons:
+        refused.pop((each.point_id, each.quantity), None)
+    return LeaveOneOut(
+        checks=tuple(_check(rule, comparisons) for rule in Rule),
+        comparisons=tuple(comparisons),
+        not_predicted=tuple(refused.values()),
+    )
+
+
+def checks_of(evidence: ClusterEvidence, rules: Sequence[AppliedRule]) -> tuple[RuleCheck, ...]:
+    """How far each of the applied rules was off on the cluster, in their order."""
+    if not any(PARTS[each.rule] for each in rules):
+        return tuple(_check(each.rule, ()) for each in rules)
+    found = {check.rule: check for check in leave_one_out(evidence).checks}
+    return tuple(found[each.rule] for each in rules)
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """The points of a pair that repeat each other, with what is needed to ask for them."""
+
+    evidence: ClusterEvidence
+    mechanism: Mechanism
+    points: tuple[OperatingPoint, ...]
+    pair: tuple[OperatingPoint, ...]
+    step_s: float
+    interval: int | None
+
+    def scenario(self, basis: RestoreBasis) -> Scenario:
+        """What would have to be asked to get the cell's own costs."""
+        first = self.points[0]
+        return Scenario(
+            cluster=first.cluster,
+            architecture=first.architecture,
+            state_bytes=first.state_bytes,
+            mtbf_s=_LONG_S,
+            step_time_s=self.step_s,
+            duration_s=_LONG_S * self.step_s,
+            detection_s=0.0,
+            regroup_s=0.0,
+            init_s=0.0,
+            interval=IntervalPolicy.AUTO if self.interval is None else self.interval,
+            failure_regime=FailureRegime.SINGLE,
+            restore_basis=basis,
+        )
+
+
+def _cells(evidence: ClusterEvidence) -> Iterator[_Cell]:
+    for mechanism in evidence.mechanisms.values():
+        if mechanism.cadence not in _EXTRAPOLATED:
+            continue
+        for architecture in evidence.architectures:
+            pair = tuple(
+                p
+                for p in evidence.points_of(architecture, mechanism.mechanism_id)
+                if p.outcome is PointOutcome.COMPLETE
+            )
+            for points in _repeated(pair):
+                step_s = step_time_s(evidence, architecture, points[0].workload)
+                if step_s is None:
+                    continue  # its overhead gives no stall, and its scenario has no step
+                interval = points[0].interval_steps
+                if mechanism.cadence is Cadence.EVERY_STEP:
+                    interval = 1
+                yield _Cell(evidence, mechanism, points, pair, step_s, interval)
+
+
+def _repeated(points: Iterable[OperatingPoint]) -> Iterator[tuple[OperatingPoint, ...]]:
+    """Groups of points at one workload, interval and (within 2 %) state size."""
+    group: list[OperatingPoint] = []
+    ordered = sorted(
+        points, key=lambda p: (p.workload, p.interval_steps or 0, p.state_bytes, p.point_id)
+    )
+    for point in ordered:
+        if group and not _repeats(group[0], point):
+            yield tuple(group)
+            group = []
+        group.append(point)
+    if group:
+        yield tuple(group)
+
+
+def _repeats(first: OperatingPoint, point: OperatingPoint) -> bool:
+    return (
+        first.workload == point.workload
+        and first.interval_steps == point.interval_steps
+        and is_same(point.state_bytes, first.state_bytes)
+    )
+
+
+def _left_out(cell: _Cell, noise: float) -> Iterator[Comparison | NotPredicted]:
+    """The cell predicted from what is left, in each of the ways; the same prediction once."""
+    seen: _Seen = set()
+    ways = [_without(cell.evidence, cell.points)]
+    if len(cell.pair) > len(cell.points):
+        ways.append(_without(cell.evidence, cell.pair))
+    for rest in ways:
+        yield from _stalls(cell, rest, noise, seen)
+        yield from _restores(cell, rest, RestoreBasis.PUBLISHED, seen)
+    if cell.evidence.fits or cell.evidence.calibrations:
+        rest = _without_restores(cell.evidence, cell.points)
+        yield from _restores(cell, rest, RestoreBasis.CALIBRATED, seen)
+
+
+def _without(evidence: ClusterEvidence, points: Sequence[OperatingPoint]) -> ClusterEvidence:
+    left_out = {p.point_id for p in points}
+    return replace(
+        evidence, points=tuple(p for p in evidence.points if p.point_id not in left_out)
+    )
+
+
+def _without_restores(
+    evidence: ClusterEvidence, points: Sequence[OperatingPoint]
+) -> ClusterEvidence:
+    """The points stay, since a calibrated restore is of their replicas, but not what they took."""
+    left_out = {p.point_id for p in points}
+
+    def emptied(point: OperatingPoint) -> OperatingPoint:
+        values = {q: v for q, v in point.values.items() if q is not Quantity.RESTORE}
+        return replace(point, values=values) if point.point_id in left_out else point
+
+    return replace(evidence, points=tuple(map(emptied, evidence.points)))
+
+
+def _stalls(
+    cell: _Cell,
+    rest: ClusterEvidence,
+    noise: float,
+    seen: _Seen,
+) -> Iterator[Comparison | NotPredicted]:
+    """What training waits for: the overhead at the cell's interval, or the emergency save."""
+    on_warning = cell.mechanism.cadence is Cadence.ON_WARNING
+    quantity = Quantity.SAVE if on_warning else Quantity.OVERHEAD
+    targets = _measured(cell.points, quantity)
+    if not targets or (cell.interval is None and not on_warning):
+        return
+    try:
+        prediction = predict(rest, cell.scenario(RestoreBasis.PUBLISHED), cell.mechanism)
+    except NoPredictionError as refusal:
+        yield from _not_predicted(targets, quantity, refusal)
+        return
+    applied = (*prediction.rules, *interval_rule(prediction, cell.interval))
+    rules = _of_part(applied, Part.STALL)
+    if not rules or (Part.STALL, rules) in seen:
+        return
+    seen.add((Part.STALL, rules))
+    if on_warning:
+        predicted, paying_steps_s = prediction.save_s or 0.0, cell.step_s
+    else:
+        predicted, paying_steps_s = _overhead(prediction, cell), 1.0
+    for point, found in targets:
+        yield _comparison(
+            point, quantity, predicted, found, rules, paying_steps_s, 0.0 if on_warning else noise
+        )
+
+
+def _overhead(prediction: Prediction, cell: _Cell) -> float:
+    """The predicted overhead at the cell's own interval (a fraction)."""
+    conditions = Conditions(
+        duration_s=_LONG_S * cell.step_s,
+        mtbf_s=_LONG_S,
+        step_time_s=cell.step_s,
+        detection_s=0.0,
+        regroup_s=0.0,
+    )
+    return float(evaluate(prediction.model, conditions).overhead)
+
+
+def _restores(
+    cell: _Cell,
+    rest: ClusterEvidence,
+    basis: RestoreBasis,
+    seen: _Seen,
+) -> Iterator[Comparison | NotPredicted]:
+    targets = _measured(cell.points, Quantity.RESTORE)
+    if not targets:
+        return
+    try:
+        predicted_s, applied = predict_restore(rest, cell.scenario(basis), cell.mechanism)
+    except NoPredictionError as refusal:
+        if basis is RestoreBasis.PUBLISHED:
+            yield from _not_predicted(targets, Quantity.RESTORE, refusal)
+        return
+    rules = _of_part(applied, Part.RESTORE)
+    if not rules or (Part.RESTORE, rules) in seen:
+        return
+    seen.add((Part.RESTORE, rules))
+    for point, found in targets:
+        yield _comparison(point, Quantity.RESTORE, predicted_s, found, rules, cell.step_s, 0.0)
+
+
+def _not_predicted(
+    targets: Iterable[_Target], quantity: Quantity, refusal: NoPredictionError
+) -> Iterator[NotPredicted]:
+    return (NotPredicted(point.point_id, quantity, refusal.reason) for point, _ in targets)
+
+
+def _of_part(rules: Iterable[AppliedRule], part: Part) -> tuple[AppliedRule, ...]:
+    return tuple(each for each in rules if part in PARTS[each.rule])
+
+
+def _measured(
+    points: Iterable[OperatingPoint], quantity: Quantity
+) -> list[_Target]:
+    return [
+        (point, found)
+        for point in points
+        if (found := point.values.get(quantity)) is not None
+        and found.value is not None
+        and found.evidence is Evidence.MEASURED
+    ]
+
+
+def _comparison(
+    point: OperatingPoint,
+    quantity: Quantity,
+    predicted: float,
+    found: EvidencedValue,
+    rules: tuple[AppliedRule, ...],
+    paying_steps_s: float,
+    noise: float,
+) -> Comparison:
+    measured = found.value or 0.0
+    width = _half_width(found)
+    is_noise = measured <= (noise if width is None else width)
+    return Comparison(
+        point_id=point.point_id,
+        architecture=point.architecture,
+        mechanism=point.mechanism,
+        quantity=quantity,
+        predicted=predicted,
+        measured=measured,
+        error_fraction=None if is_noise else predicted / measured - 1.0,
+        difference_fraction=(predicted - measured) / paying_steps_s,
+        rules=rules,
+    )
+
+
+def _half_width(found: EvidencedValue) -> float | None:
+    """By how much the value may be off; None where nobody repeated it."""
+    if found.dispersion is not None:
+        return found.dispersion
+    if found.low is not None and found.high is not None:
+        return (found.high - found.low) / 2.0
+    return None
+
+
+def _noise_of_overheads(evidence: ClusterEvidence) -> float:
+    """What an overhead that nobody repeated may be off by: as much as the others, in the median.
+
+    An overhead is a small difference of two long times, so one that was measured once may be all
+    noise. A save or restore is timed itself, and needs no such guess.
+    """
+    widths = [
+        width
+        for _, found in _measured(evidence.points, Quantity.OVERHEAD)
+        if (width := _half_width(found)) is not None
+    ]
+    return median(widths) if widths else 0.0
+
+
+def _check(rule: Rule, comparisons: Sequence[Comparison]) -> RuleCheck:
+    errors = [
+        _error(part, of_part)
+        for part in Part
+        if (
+            of_part := [
+                c
+                for c in comparisons
+                if c.part is part and any(each.rule is rule for each in c.rules)
+            ]
+        )
+    ]
+    return RuleCheck(rule, tuple(errors), None if errors else NEEDS[rule])
+
+
+def _error(part: Part, comparisons: Sequence[Comparison]) -> RuleError:
+    errors = [c.error_fraction for c in comparisons if c.error_fraction is not None]
+    apart = [abs(c.difference_fraction) for c in comparisons if c.error_fraction is None]
+    sizes = [abs(error) for error in errors]
+    return RuleError(
+        part=part,
+        n=len(errors),
+        median_fraction=median(sizes) if sizes else None,
+        largest_fraction=max(sizes, default=None),
+        signed_median_fraction=median(errors) if errors else None,
+        n_apart=len(apart),
+        largest_apart_fraction=max(apart, default=None),
+    )
