@@ -302,9 +302,7 @@ def _shown(prediction: Prediction) -> dict[str, float]:
     return {"restore_s": prediction.model.restore_s}
 
 
-def _priced(
-    evidence: ClusterEvidence, scenario: Scenario, prediction: Prediction
-) -> Candidate:
+def _priced(evidence: ClusterEvidence, scenario: Scenario, prediction: Prediction) -> Candidate:
     """The candidate at its best interval, with every term of Eq. (5)."""
     model, conditions = prediction.model, conditions_of(scenario)
     found = evaluate(model, conditions)

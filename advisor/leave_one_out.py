@@ -1,24 +1,25 @@
 """How far the extrapolation rules are off on a cluster: points predicted without themselves.
 
 Pure. Each operating point that a rule could have predicted is taken out of the evidence, predicted
-from the rest by the functions of `prediction.py`, and compared with what was measured at it. What is
-taken out with it is its cell: every point of the pair at the same workload, interval and state size,
+from the rest by the functions of `prediction.py`, and compared with what was measured at it. Its
+cell is taken out with it: every point of the pair at the same workload, interval and state size,
 which only repeats it. Each cell is left out in up to three ways, so that each rule is met:
 
 its cell       what else the pair was measured at answers: state size, step time, interval
 its pair       another architecture with the same capabilities answers
 its restores   the calibration answers (`calibrated` restores; its samples are no points)
 
-A comparison counts for every rule that its prediction needed. Only what was measured is compared;
-what is analytical or zero by design would check arithmetic against arithmetic.
+A comparison counts for every rule that its prediction needed. Only what was measured is compared:
+what is analytical, or zero by design, would check arithmetic against arithmetic.
 
 symbol  name here             unit  meaning
 e       error_fraction        1     predicted / measured - 1
-d       difference_fraction   1     predicted - measured, as a share of the steps that pay for it
+d       difference_fraction   1     (predicted - measured) / time of the steps that pay for it
 
-A relative error of something that cannot be told from zero says nothing of the rule. Such points are
-kept apart, with d: for an overhead the difference of the two overheads, which is by how much Eq. (5)
-would be off, failures left aside; for a save or a restore its difference in steps.
+The relative error of something that cannot be told from zero says nothing of the rule. Such points
+are kept apart, with d. The steps that pay for a stall are those between two saves, so that d is an
+error of the overhead: by how much Eq. (5) is off, failures left aside. For an emergency save or a
+restore it is one step.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,17 +27,16 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from advisor.characterization import is_same, kept, step_time_s
-from advisor.optimizer import Conditions, evaluate
 from advisor.prediction import (
     NoPredictionError,
-    Prediction,
     interval_rule,
+    measured_stall,
     predict,
     predict_restore,
 )
 from advisor.recommendation import RuleCheck, RuleError
 from advisor.rules import NEEDS, PARTS, AppliedRule, Part, Rule
-from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
+from advisor.scenario import FailureRegime, FewerRanks, IntervalPolicy, RestoreBasis, Scenario
 from db.records import (
     Cadence,
     ClusterEvidence,
@@ -53,40 +53,34 @@ _EXTRAPOLATED = frozenset({Cadence.PERIODIC, Cadence.EVERY_STEP, Cadence.ON_WARN
 _LONG_S = 1e9
 """A job and an MTBF so long that neither limits anything."""
 
-_Target = tuple[OperatingPoint, EvidencedValue]
-"""A point with what was measured at it."""
 _Seen = set[tuple[Part, tuple[AppliedRule, ...]]]
 """The predictions of a cell that were compared, by the rules that they needed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One prediction of one point's value (a fraction for an overhead, else s), and the measured.
+    """One prediction of what one point took (s), and what was measured there.
 
-    `error_fraction` is None where the measured value cannot be told from zero.
+    `error_fraction` is None where the measured time cannot be told from zero.
     """
 
     point_id: str
     architecture: str
     mechanism: str
-    quantity: Quantity
-    predicted: float
-    measured: float
+    part: Part
+    predicted_s: float
+    measured_s: float
     error_fraction: float | None
     difference_fraction: float
     rules: tuple[AppliedRule, ...]
 
-    @property
-    def part(self) -> Part:
-        return Part.RESTORE if self.quantity is Quantity.RESTORE else Part.STALL
-
 
 @dataclass(frozen=True, slots=True)
 class NotPredicted:
-    """A measured value that the rest does not predict: nothing is left, or nothing near enough."""
+    """What was measured, but not predicted by the rest: nothing is left, or nothing near enough."""
 
     point_id: str
-    quantity: Quantity
+    part: Part
     reason: str
 
 
@@ -103,16 +97,16 @@ class LeaveOneOut:
 def leave_one_out(evidence: ClusterEvidence) -> LeaveOneOut:
     """Every point that a rule can predict, predicted without itself. Computed once an evidence."""
     comparisons: list[Comparison] = []
-    refused: dict[tuple[str, Quantity], NotPredicted] = {}
+    refused: dict[tuple[str, Part], NotPredicted] = {}
     noise = _noise_of_overheads(evidence)
     for cell in _cells(evidence):
         for outcome in _left_out(cell, noise):
             if isinstance(outcome, Comparison):
                 comparisons.append(outcome)
             else:
-                refused.setdefault((outcome.point_id, outcome.quantity), outcome)
+                refused.setdefault((outcome.point_id, outcome.part), outcome)
     for each in comparisons:
-        refused.pop((each.point_id, each.quantity), None)
+        refused.pop((each.point_id, each.part), None)
     return LeaveOneOut(
         checks=tuple(_check(rule, comparisons) for rule in Rule),
         comparisons=tuple(comparisons),
@@ -126,6 +120,15 @@ def checks_of(evidence: ClusterEvidence, rules: Sequence[AppliedRule]) -> tuple[
         return tuple(_check(each.rule, ()) for each in rules)
     found = {check.rule: check for check in leave_one_out(evidence).checks}
     return tuple(found[each.rule] for each in rules)
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """A point with what was measured at it (s), and by how much that may be off (s)."""
+
+    point: OperatingPoint
+    measured_s: float
+    half_width_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +157,7 @@ class _Cell:
             init_s=0.0,
             interval=IntervalPolicy.AUTO if self.interval is None else self.interval,
             failure_regime=FailureRegime.SINGLE,
+            fewer_ranks=FewerRanks.REFUSE,
             restore_basis=basis,
         )
 
@@ -204,10 +208,10 @@ def _repeats(first: OperatingPoint, point: OperatingPoint) -> bool:
 def _left_out(cell: _Cell, noise: float) -> Iterator[Comparison | NotPredicted]:
     """The cell predicted from what is left, in each of the ways; the same prediction once."""
     seen: _Seen = set()
-    ways = [_without(cell.evidence, cell.points)]
+    rests = [_without(cell.evidence, cell.points)]
     if len(cell.pair) > len(cell.points):
-        ways.append(_without(cell.evidence, cell.pair))
-    for rest in ways:
+        rests.append(_without(cell.evidence, cell.pair))
+    for rest in rests:
         yield from _stalls(cell, rest, noise, seen)
         yield from _restores(cell, rest, RestoreBasis.PUBLISHED, seen)
     if cell.evidence.fits or cell.evidence.calibrations:
@@ -217,9 +221,7 @@ def _left_out(cell: _Cell, noise: float) -> Iterator[Comparison | NotPredicted]:
 
 def _without(evidence: ClusterEvidence, points: Sequence[OperatingPoint]) -> ClusterEvidence:
     left_out = {p.point_id for p in points}
-    return replace(
-        evidence, points=tuple(p for p in evidence.points if p.point_id not in left_out)
-    )
+    return replace(evidence, points=tuple(p for p in evidence.points if p.point_id not in left_out))
 
 
 def _without_restores(
@@ -236,117 +238,101 @@ def _without_restores(
 
 
 def _stalls(
-    cell: _Cell,
-    rest: ClusterEvidence,
-    noise: float,
-    seen: _Seen,
+    cell: _Cell, rest: ClusterEvidence, noise: float, seen: _Seen
 ) -> Iterator[Comparison | NotPredicted]:
-    """What training waits for: the overhead at the cell's interval, or the emergency save."""
-    on_warning = cell.mechanism.cadence is Cadence.ON_WARNING
-    quantity = Quantity.SAVE if on_warning else Quantity.OVERHEAD
-    targets = _measured(cell.points, quantity)
-    if not targets or (cell.interval is None and not on_warning):
+    """What training waits for: the stall per save, or the emergency save."""
+    targets = list(_stalls_measured(cell, noise))
+    if not targets:
         return
     try:
         prediction = predict(rest, cell.scenario(RestoreBasis.PUBLISHED), cell.mechanism)
     except NoPredictionError as refusal:
-        yield from _not_predicted(targets, quantity, refusal)
+        yield from _not_predicted(targets, Part.STALL, refusal)
         return
     applied = (*prediction.rules, *interval_rule(prediction, cell.interval))
-    rules = _of_part(applied, Part.STALL)
-    if not rules or (Part.STALL, rules) in seen:
-        return
-    seen.add((Part.STALL, rules))
-    if on_warning:
-        predicted, paying_steps_s = prediction.save_s or 0.0, cell.step_s
-    else:
-        predicted, paying_steps_s = _overhead(prediction, cell), 1.0
-    for point, found in targets:
-        yield _comparison(
-            point, quantity, predicted, found, rules, paying_steps_s, 0.0 if on_warning else noise
-        )
-
-
-def _overhead(prediction: Prediction, cell: _Cell) -> float:
-    """The predicted overhead at the cell's own interval (a fraction)."""
-    conditions = Conditions(
-        duration_s=_LONG_S * cell.step_s,
-        mtbf_s=_LONG_S,
-        step_time_s=cell.step_s,
-        detection_s=0.0,
-        regroup_s=0.0,
-    )
-    return float(evaluate(prediction.model, conditions).overhead)
+    on_warning = cell.mechanism.cadence is Cadence.ON_WARNING
+    predicted_s = prediction.save_s if on_warning else prediction.model.stall_s
+    assert predicted_s is not None
+    yield from _compared(cell, targets, Part.STALL, predicted_s, applied, seen)
 
 
 def _restores(
-    cell: _Cell,
-    rest: ClusterEvidence,
-    basis: RestoreBasis,
-    seen: _Seen,
+    cell: _Cell, rest: ClusterEvidence, basis: RestoreBasis, seen: _Seen
 ) -> Iterator[Comparison | NotPredicted]:
-    targets = _measured(cell.points, Quantity.RESTORE)
+    targets = [
+        _Target(point, found.value or 0.0, _half_width(found) or 0.0)
+        for point, found in _measured(cell.points, Quantity.RESTORE)
+    ]
     if not targets:
         return
     try:
         predicted_s, applied = predict_restore(rest, cell.scenario(basis), cell.mechanism)
     except NoPredictionError as refusal:
         if basis is RestoreBasis.PUBLISHED:
-            yield from _not_predicted(targets, Quantity.RESTORE, refusal)
+            yield from _not_predicted(targets, Part.RESTORE, refusal)
         return
-    rules = _of_part(applied, Part.RESTORE)
-    if not rules or (Part.RESTORE, rules) in seen:
+    yield from _compared(cell, targets, Part.RESTORE, predicted_s, applied, seen)
+
+
+def _stalls_measured(cell: _Cell, noise: float) -> Iterator[_Target]:
+    if cell.mechanism.cadence is Cadence.ON_WARNING:
+        for point, found in _measured(cell.points, Quantity.SAVE):
+            yield _Target(point, found.value or 0.0, _half_width(found) or 0.0)
+    elif cell.interval is not None:
+        between_saves_s = cell.interval * cell.step_s
+        for point, found in _measured(cell.points, Quantity.OVERHEAD):
+            stall_s, quantity = measured_stall(point, between_saves_s)
+            if quantity is Quantity.SAVE:  # timed by itself
+                width_s = _half_width(point.values[quantity]) or 0.0
+            else:
+                width = _half_width(found)
+                width_s = (noise if width is None else width) * between_saves_s
+            yield _Target(point, stall_s, width_s)
+
+
+def _compared(
+    cell: _Cell,
+    targets: Iterable[_Target],
+    part: Part,
+    predicted_s: float,
+    applied: Iterable[AppliedRule],
+    seen: _Seen,
+) -> Iterator[Comparison]:
+    """Nothing where no rule was needed, or where the same prediction was compared already."""
+    rules = tuple(each for each in applied if part in PARTS[each.rule])
+    if not rules or (part, rules) in seen:
         return
-    seen.add((Part.RESTORE, rules))
-    for point, found in targets:
-        yield _comparison(point, Quantity.RESTORE, predicted_s, found, rules, cell.step_s, 0.0)
+    seen.add((part, rules))
+    is_stall = part is Part.STALL and cell.mechanism.cadence is not Cadence.ON_WARNING
+    paying_s = cell.step_s * (cell.interval or 1 if is_stall else 1)
+    for target in targets:
+        is_noise = target.measured_s <= target.half_width_s
+        yield Comparison(
+            point_id=target.point.point_id,
+            architecture=target.point.architecture,
+            mechanism=target.point.mechanism,
+            part=part,
+            predicted_s=predicted_s,
+            measured_s=target.measured_s,
+            error_fraction=None if is_noise else predicted_s / target.measured_s - 1.0,
+            difference_fraction=(predicted_s - target.measured_s) / paying_s,
+            rules=rules,
+        )
 
 
 def _not_predicted(
-    targets: Iterable[_Target], quantity: Quantity, refusal: NoPredictionError
+    targets: Iterable[_Target], part: Part, refusal: NoPredictionError
 ) -> Iterator[NotPredicted]:
-    return (NotPredicted(point.point_id, quantity, refusal.reason) for point, _ in targets)
-
-
-def _of_part(rules: Iterable[AppliedRule], part: Part) -> tuple[AppliedRule, ...]:
-    return tuple(each for each in rules if part in PARTS[each.rule])
+    return (NotPredicted(target.point.point_id, part, refusal.reason) for target in targets)
 
 
 def _measured(
     points: Iterable[OperatingPoint], quantity: Quantity
-) -> list[_Target]:
-    return [
-        (point, found)
-        for point in points
-        if (found := point.values.get(quantity)) is not None
-        and found.value is not None
-        and found.evidence is Evidence.MEASURED
-    ]
-
-
-def _comparison(
-    point: OperatingPoint,
-    quantity: Quantity,
-    predicted: float,
-    found: EvidencedValue,
-    rules: tuple[AppliedRule, ...],
-    paying_steps_s: float,
-    noise: float,
-) -> Comparison:
-    measured = found.value or 0.0
-    width = _half_width(found)
-    is_noise = measured <= (noise if width is None else width)
-    return Comparison(
-        point_id=point.point_id,
-        architecture=point.architecture,
-        mechanism=point.mechanism,
-        quantity=quantity,
-        predicted=predicted,
-        measured=measured,
-        error_fraction=None if is_noise else predicted / measured - 1.0,
-        difference_fraction=(predicted - measured) / paying_steps_s,
-        rules=rules,
-    )
+) -> Iterator[tuple[OperatingPoint, EvidencedValue]]:
+    for point in points:
+        found = point.values.get(quantity)
+        if found and found.value is not None and found.evidence is Evidence.MEASURED:
+            yield point, found
 
 
 def _half_width(found: EvidencedValue) -> float | None:

@@ -75,7 +75,11 @@ has no term for it."""
 MAX_INTERVAL_SHORTENING = 10.0
 """An interval may be this many times shorter than the measured one; a longer one always may:
 the cost of a save stays, and its share, with any error in it, shrinks."""
-_NEEDED = {Quantity.OVERHEAD: "overhead and restore", Quantity.SAVE: "save and restore"}
+_NEEDED = {
+    None: "restore",
+    Quantity.OVERHEAD: "overhead and restore",
+    Quantity.SAVE: "save and restore",
+}
 _ROUNDING = 1e-9
 """Steps that the rounding of a quotient may add without meaning one more."""
 
@@ -385,7 +389,7 @@ def _reference(
     _refuse_if_failed_nearer(evidence, scenario, mechanism, (*own, *like), point)
     if point is None:
         raise NoPredictionError(
-            f"no data: {evidence.cluster.cluster} has no {_NEEDED[needed] if needed else 'restore'} of "
+            f"no data: {evidence.cluster.cluster} has no {_NEEDED[needed]} of "
             f"{mechanism.mechanism_id.upper()} on {scenario.architecture.upper()}"
             + (f" or on {', '.join(like).upper()}, which move state alike" if like else "")
         )
@@ -704,9 +708,7 @@ def _calibrated_s(found: Sequence[Calibration], state_bytes: int, trail: _Trail)
             return time
     trail.used += [_used(c.calibration_id, Quantity.RESTORE, c.value) for c in found]
     if sizes[0] < state_bytes < sizes[-1]:
-        trail.apply(
-            Rule.CALIBRATED_DURATIONS, "restore: interpolated between the calibrated sizes"
-        )
+        trail.apply(Rule.CALIBRATED_DURATIONS, "restore: interpolated between the calibrated sizes")
         return float(np.interp(state_bytes, sizes, times))
     nearest = min(sizes, key=lambda size: ratio_distance(state_bytes, size))
     _require_near(
