@@ -4,9 +4,12 @@
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
+from advisor import prediction
+from db.records import ClusterEvidence
 from tests.advisor.recorded_errors import CLUSTERS, Key, Row, measured, recorded, shipped_evidence
 
 _RECORDED = recorded()
@@ -31,3 +34,12 @@ def test_no_rule_is_further_off_than_recorded(key: Key, now: dict[Key, Row]) -> 
     # Points that are no longer compared would be errors that are no longer seen.
     assert int(found["n"]) >= int(limit["n"])
     assert int(found["n_apart"]) <= int(limit["n_apart"])
+
+
+def test_a_rule_that_gets_worse_is_seen(
+    matilda: ClusterEvidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prediction, "_path_scale", lambda *_: 1.0)
+    key = ("matilda-8xv100", "like_architecture", "stall")
+    worse = measured(replace(matilda))[key]["median_fraction"]
+    assert float(worse) > 30 * float(_RECORDED[key]["median_fraction"])
