@@ -52,6 +52,8 @@ _EXTRAPOLATED = frozenset({Cadence.PERIODIC, Cadence.EVERY_STEP, Cadence.ON_WARN
 """Whose costs are stretched; the others are taken as observed, or not at all."""
 _LONG_S = 1e9
 """A job and an MTBF so long that neither limits anything."""
+_RESOLUTION_S = 1e-9
+"""Nothing shorter can be told from zero."""
 
 _Seen = set[tuple[Part, tuple[AppliedRule, ...]]]
 """The predictions of a cell that were compared, by the rules that they needed."""
@@ -306,7 +308,7 @@ def _compared(
     is_stall = part is Part.STALL and cell.mechanism.cadence is not Cadence.ON_WARNING
     paying_s = cell.step_s * (cell.interval or 1 if is_stall else 1)
     for target in targets:
-        is_noise = target.measured_s <= target.half_width_s
+        is_noise = target.measured_s <= max(target.half_width_s, _RESOLUTION_S)
         yield Comparison(
             point_id=target.point.point_id,
             architecture=target.point.architecture,
