@@ -100,13 +100,11 @@ def leave_one_out(evidence: ClusterEvidence) -> LeaveOneOut:
     """Every point that a rule can predict, predicted without itself. Computed once an evidence."""
     comparisons: list[Comparison] = []
     refused: dict[tuple[str, Part], NotPredicted] = {}
-    noise = _noise_of_overheads(evidence)
-    for cell in _cells(evidence):
-        for outcome in _left_out(cell, noise):
-            if isinstance(outcome, Comparison):
-                comparisons.append(outcome)
-            else:
-                refused.setdefault((outcome.point_id, outcome.part), outcome)
+    for outcome in _outcomes(evidence):
+        if isinstance(outcome, Comparison):
+            comparisons.append(outcome)
+        else:
+            refused.setdefault((outcome.point_id, outcome.part), outcome)
     for each in comparisons:
         refused.pop((each.point_id, each.part), None)
     return LeaveOneOut(
@@ -164,7 +162,8 @@ class _Cell:
         )
 
 
-def _cells(evidence: ClusterEvidence) -> Iterator[_Cell]:
+def _outcomes(evidence: ClusterEvidence) -> Iterator[Comparison | NotPredicted]:
+    noise = _noise_of_overheads(evidence)
     for mechanism in evidence.mechanisms.values():
         if mechanism.cadence not in _EXTRAPOLATED:
             continue
@@ -177,11 +176,22 @@ def _cells(evidence: ClusterEvidence) -> Iterator[_Cell]:
             for points in _repeated(pair):
                 step_s = step_time_s(evidence, architecture, points[0].workload)
                 if step_s is None:
-                    continue  # its overhead gives no stall, and its scenario has no step
+                    yield from _without_step(points)
+                    continue
                 interval = points[0].interval_steps
                 if mechanism.cadence is Cadence.EVERY_STEP:
                     interval = 1
-                yield _Cell(evidence, mechanism, points, pair, step_s, interval)
+                cell = _Cell(evidence, mechanism, points, pair, step_s, interval)
+                yield from _left_out(cell, noise)
+
+
+def _without_step(points: Iterable[OperatingPoint]) -> Iterator[NotPredicted]:
+    """Nobody knows what would have to be asked for them."""
+    for point in points:
+        for quantity, part in ((Quantity.OVERHEAD, Part.STALL), (Quantity.RESTORE, Part.RESTORE)):
+            for _ in _measured((point,), quantity):
+                reason = f"no step time is known of {point.workload} without a mechanism"
+                yield NotPredicted(point.point_id, part, reason)
 
 
 def _repeated(points: Iterable[OperatingPoint]) -> Iterator[tuple[OperatingPoint, ...]]:

@@ -317,6 +317,14 @@ def test_a_stall_that_the_saves_time_themselves_is_not_near_zero(
     assert sorted(c.measured_s for c in found.comparisons if c.part is Part.STALL) == [0.1, 0.2]
 
 
+def test_a_point_without_a_step_time_is_named(cluster: Callable[..., ClusterEvidence]) -> None:
+    unknown = point("a2", "ft1", workload="unpublished", overhead=0.02, restore=0.3)
+    found = leave_one_out(cluster(unknown, point("a3", "ft1", overhead=0.02, restore=0.3)))
+    named = {(m.part, m.reason) for m in found.not_predicted if m.point_id == unknown.point_id}
+    reason = "no step time is known of unpublished without a mechanism"
+    assert named == {(part, reason) for part in Part}
+
+
 def test_only_measured_values_are_compared(cluster: Callable[..., ClusterEvidence]) -> None:
     bound = EvidencedValue(0.3, Evidence.ANALYTICAL)
     design = EvidencedValue(0.0, Evidence.DESIGN_VALUE)
