@@ -17,11 +17,13 @@ from advisor.characterization import (
 )
 from advisor.checkpoint_interval import daly_interval_s, young_interval_s
 from advisor.completion_time import completion_terms
+from advisor.leave_one_out import checks_of
 from advisor.optimizer import Conditions, evaluate, shortest_within
 from advisor.prediction import (
     NoPredictionError,
     Prediction,
     emergency_save_bound_s,
+    interval_rule,
     predict,
     used_value,
 )
@@ -33,6 +35,7 @@ from advisor.recommendation import (
     Terms,
     UsedValue,
 )
+from advisor.rules import AppliedRule, Rule
 from advisor.scenario import FailureRegime, Scenario
 from advisor.units import (
     format_apart,
@@ -43,7 +46,7 @@ from advisor.units import (
 )
 from db.records import Cadence, ClusterEvidence, Mechanism, OperatingPoint, PairStatus, Quantity
 
-Rule = Callable[[ClusterEvidence, Scenario, Mechanism], str | None]
+ExclusionRule = Callable[[ClusterEvidence, Scenario, Mechanism], str | None]
 Limit = Callable[[ClusterEvidence, Scenario, Prediction], str | None]
 
 
@@ -101,7 +104,7 @@ def _consider_one(
         reason = limit(evidence, scenario, prediction)
         if reason:
             return Excluded(mechanism.mechanism_id, reason, _shown(prediction))
-    return _priced(scenario, prediction)
+    return _priced(evidence, scenario, prediction)
 
 
 def _not_asked_for(
@@ -163,7 +166,7 @@ def _not_seen_to_survive_several(
     )
 
 
-_RULES: tuple[Rule, ...] = (
+_RULES: tuple[ExclusionRule, ...] = (
     _not_asked_for,
     _incompatible,
     _unwarned,
@@ -299,7 +302,7 @@ def _shown(prediction: Prediction) -> dict[str, float]:
     return {"restore_s": prediction.model.restore_s}
 
 
-def _priced(scenario: Scenario, prediction: Prediction) -> Candidate:
+def _priced(evidence: ClusterEvidence, scenario: Scenario, prediction: Prediction) -> Candidate:
     """The candidate at its best interval, with every term of Eq. (5)."""
     model, conditions = prediction.model, conditions_of(scenario)
     found = evaluate(model, conditions)
@@ -316,7 +319,7 @@ def _priced(scenario: Scenario, prediction: Prediction) -> Candidate:
         lost_s=lost_s,
     )
     expected_s = float(found.expected_s)
-    rules = (*prediction.rules, *_interval_rule(prediction, interval))
+    rules = (*prediction.rules, *interval_rule(prediction, interval))
     return Candidate(
         mechanism=prediction.mechanism.mechanism_id,
         name=prediction.mechanism.name,
@@ -334,9 +337,10 @@ def _priced(scenario: Scenario, prediction: Prediction) -> Candidate:
         terms=Terms(**{name: float(getattr(terms, name)) for name in Terms.__dataclass_fields__}),
         host_memory_bytes_per_rank=prediction.host_bytes_per_rank,
         native=None,
-        rules=rules,
+        rules=tuple(each.words for each in rules),
         notes=prediction.notes,
         used=prediction.used,
+        checks=checks_of(evidence, rules),
         model=model,
     )
 
@@ -350,19 +354,21 @@ def _rule_of_thumb(
     return rule(prediction.model.stall_s, scenario.mtbf_s)
 
 
-def _interval_rule(prediction: Prediction, interval: int | None) -> tuple[str, ...]:
-    measured = prediction.reference_interval_steps
-    if interval is None or measured is None or interval == measured:
-        return ()
-    return (
-        f"interval: overhead ~ 1 / interval, from the measured {measured:,} steps to "
-        f"{interval:,} ({format_number(max(interval / measured, measured / interval))} times)",
-    )
+_OWN_BEHAVIOUR = AppliedRule(
+    Rule.OWN_BEHAVIOUR,
+    "derived from the architecture's own run without a mechanism: survivors continue",
+)
+_OTHER_MECHANISMS = AppliedRule(
+    Rule.OTHER_MECHANISMS,
+    "latency from runs with another mechanism attached, dominated by the architecture's own "
+    "membership handling",
+)
 
 
 def _native(evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism) -> Candidate:
     """Survivors continue by themselves; outside Eq. (5), so no expected time is claimed."""
     single = scenario.failure_regime is FailureRegime.SINGLE
+    rule = _OWN_BEHAVIOUR if single else _OTHER_MECHANISMS
     found = _native_single(evidence, scenario) if single else _native_multi(evidence, scenario)
     low, high, slowdown, used = found
     if scenario.max_pause_s is not None and not _keeps(high, scenario.max_pause_s):
@@ -387,14 +393,10 @@ def _native(evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism)
         terms=None,
         host_memory_bytes_per_rank=0,
         native=NativeDegradation(low, high, slowdown),
-        rules=(
-            "derived from the architecture's own run without a mechanism: survivors continue"
-            if single
-            else "latency from runs with another mechanism attached, dominated by the "
-            "architecture's own membership handling",
-        ),
+        rules=(rule.words,),
         notes=(),
         used=used,
+        checks=checks_of(evidence, (rule,)),
     )
 
 

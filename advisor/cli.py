@@ -27,6 +27,7 @@ _COMMANDS = {
     "coverage": "Which tuples of architecture, mechanism and trace were observed.",
     "validate": "Is the advice right? Runs what is recommended live, and compares.",
     "leads": "How long ahead a fault has to be announced for an emergency save.",
+    "accuracy": "How far predictions were off on a cluster, rule by rule.",
     "clusters": "The clusters that the database knows, with what was measured.",
     "sql": "Ask the database in SQL, read-only.",
     "db": "Create, upgrade, check, fill and export the database.",

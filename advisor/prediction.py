@@ -42,6 +42,7 @@ from advisor.characterization import (
 )
 from advisor.optimizer import CostModel
 from advisor.recommendation import TOO_FAR, UsedValue
+from advisor.rules import AppliedRule, Rule
 from advisor.scenario import FewerRanks, IntervalPolicy, RestoreBasis, Scenario
 from advisor.units import (
     format_apart,
@@ -74,7 +75,11 @@ has no term for it."""
 MAX_INTERVAL_SHORTENING = 10.0
 """An interval may be this many times shorter than the measured one; a longer one always may:
 the cost of a save stays, and its share, with any error in it, shrinks."""
-_NEEDED = {Quantity.OVERHEAD: "overhead and restore", Quantity.SAVE: "save and restore"}
+_NEEDED = {
+    None: "restore",
+    Quantity.OVERHEAD: "overhead and restore",
+    Quantity.SAVE: "save and restore",
+}
 _ROUNDING = 1e-9
 """Steps that the rounding of a quotient may add without meaning one more."""
 
@@ -99,7 +104,7 @@ class Prediction:
     save_s: float | None
     host_bytes_per_rank: int
     device_bytes_per_rank: int
-    rules: tuple[str, ...]
+    rules: tuple[AppliedRule, ...]
     notes: tuple[str, ...]
     used: tuple[UsedValue, ...]
 
@@ -109,9 +114,12 @@ class _Trail:
     """Collects, on the way to one prediction, the rules applied, what else a reader should know
     of it, and the values used."""
 
-    rules: list[str] = field(default_factory=list)
+    rules: list[AppliedRule] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     used: list[UsedValue] = field(default_factory=list)
+
+    def apply(self, rule: Rule, words: str) -> None:
+        self.rules.append(AppliedRule(rule, words))
 
     def use(self, point: OperatingPoint, quantity: Quantity) -> float:
         found = point.values[quantity]
@@ -124,6 +132,40 @@ class _Trail:
 def predict(evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism) -> Prediction:
     """The mechanism's costs in the scenario. Raises NoPredictionError with the reason."""
     return _PREDICTORS[mechanism.cadence](evidence, scenario, mechanism)
+
+
+def predict_restore(
+    evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism
+) -> tuple[float, tuple[AppliedRule, ...]]:
+    """The restore alone (s), without what is saved at the failure, and the rules applied to it.
+
+    Known also where nobody measured a stall. Raises NoPredictionError with the reason.
+    """
+    trail = _Trail()
+    point = _reference(evidence, scenario, mechanism, None, trail)
+    # Scales nothing here, but refuses a size that is as far off as `predict` would refuse.
+    _size_scale(evidence, scenario, mechanism, point, _Trail())
+    return _restore_s(evidence, scenario, mechanism, point, trail), tuple(trail.rules)
+
+
+def measured_stall(point: OperatingPoint, between_saves_s: float) -> tuple[float, Quantity]:
+    """What one save cost the training (s) at the point itself, without a rule between, and the
+    quantity that says so."""
+    trail = _Trail()
+    stall_s = _stall_s(point, between_saves_s, trail)
+    return stall_s, Quantity(trail.used[-1].quantity)
+
+
+def interval_rule(prediction: Prediction, interval: int | None) -> tuple[AppliedRule, ...]:
+    """The rule by which an overhead holds at another interval (steps) than the measured one."""
+    measured = prediction.reference_interval_steps
+    if interval is None or measured is None or interval == measured:
+        return ()
+    words = (
+        f"interval: overhead ~ 1 / interval, from the measured {measured:,} steps to "
+        f"{interval:,} ({format_number(max(interval / measured, measured / interval))} times)"
+    )
+    return (AppliedRule(Rule.INTERVAL, words),)
 
 
 def used_value(point: OperatingPoint, quantity: Quantity) -> UsedValue:
@@ -197,7 +239,9 @@ def _stall_s(point: OperatingPoint, between_saves_s: float, trail: _Trail) -> fl
     ):
         return trail.use(point, Quantity.SAVE)
     if overhead < 0.0:
-        trail.rules.append("measured as faster than without it, by noise: overhead taken as 0")
+        trail.apply(
+            Rule.NOISE_AS_ZERO, "measured as faster than without it, by noise: overhead taken as 0"
+        )
     return max(overhead, 0.0) * between_saves_s
 
 
@@ -319,10 +363,11 @@ def _reference(
     evidence: ClusterEvidence,
     scenario: Scenario,
     mechanism: Mechanism,
-    needed: Quantity,
+    needed: Quantity | None,
     trail: _Trail,
 ) -> OperatingPoint:
-    """The nearest measured point: of the architecture itself, else of a like one."""
+    """The nearest measured point with a restore, and with `needed` where that is one: of the
+    architecture itself, else of a like one."""
     own, like = (scenario.architecture,), alike(evidence, scenario.architecture)
     interval = scenario.interval if isinstance(scenario.interval, int) else None
 
@@ -333,7 +378,7 @@ def _reference(
             mechanism.mechanism_id,
             scenario.state_bytes,
             lambda p: (
-                value_of(p, needed) is not None
+                (needed is None or value_of(p, needed) is not None)
                 and (_has_restore(p) or _predicts_restore(evidence, scenario, mechanism, p))
                 and _holds_at(evidence, scenario, p, needed)
             ),
@@ -349,15 +394,16 @@ def _reference(
             + (f" or on {', '.join(like).upper()}, which move state alike" if like else "")
         )
     if point.architecture != scenario.architecture:
-        trail.rules.append(
+        trail.apply(
+            Rule.LIKE_ARCHITECTURE,
             f"measured on {point.architecture.upper()}, which has the same capabilities, "
-            f"not on {scenario.architecture.upper()}: stall per save and restore carried over"
+            f"not on {scenario.architecture.upper()}: stall per save and restore carried over",
         )
     return point
 
 
 def _holds_at(
-    evidence: ClusterEvidence, scenario: Scenario, point: OperatingPoint, needed: Quantity
+    evidence: ClusterEvidence, scenario: Scenario, point: OperatingPoint, needed: Quantity | None
 ) -> bool:
     """An overhead without a step time gives no stall to scale: it holds at its own size only."""
     return (
@@ -432,10 +478,11 @@ def _stall_step_s(
         return scenario.step_time_s
     distance = _step_distance(scenario, own_step_s)
     direction = "longer" if scenario.step_time_s > own_step_s else "shorter"
-    trail.rules.append(
+    trail.apply(
+        Rule.STEP_TIME,
         "overhead = stall per save / (interval x step time): your step is "
         f"{format_number(distance)} times {direction} than the measured "
-        f"{format_duration(own_step_s)}"
+        f"{format_duration(own_step_s)}",
     )
     return own_step_s
 
@@ -482,10 +529,11 @@ def _size_scale(
     inside = transfer is not None and transfer.min_bytes <= size <= transfer.max_bytes
     path = calibrated_save(newest_fits(evidence), mechanism.save_path)
     if not inside and path is not None and _reaches(path, size) and _reaches(path, measured):
-        trail.rules.append(
+        trail.apply(
+            Rule.CALIBRATED_SAVE,
             f"state size: {format_bytes(size)} is {format_number(distance)} times from the nearest "
             f"measurement ({format_bytes(measured)}); calibrated transfer: save time as "
-            f"{path.in_words()}"
+            f"{path.in_words()}",
         )
         return path.scale(size, measured)
     if not inside:
@@ -497,9 +545,10 @@ def _size_scale(
             MAX_SIZE_RATIO,
         )
     words = transfer.in_words() if transfer else "in proportion to the size"
-    trail.rules.append(
+    trail.apply(
+        Rule.STATE_SIZE,
         f"state size: {format_bytes(size)} is {format_number(distance)} times from the nearest "
-        f"measurement ({format_bytes(measured)}); save time = {words}"
+        f"measurement ({format_bytes(measured)}); save time = {words}",
     )
     return transfer.scale(size, measured) if transfer else size / measured
 
@@ -531,10 +580,11 @@ def _path_scale(
         if here and there and is_same(here.state_bytes, there.state_bytes):
             trail.used += [used_value(here, Quantity.SAVE), used_value(there, Quantity.SAVE)]
             ratio = (value_of(here, Quantity.SAVE) or 1.0) / (value_of(there, Quantity.SAVE) or 1.0)
-            trail.rules.append(
+            trail.apply(
+                Rule.PATH_RATIO,
                 f"a save over the same path took {format_number(ratio)} times as long on "
                 f"{scenario.architecture.upper()} as on {point.architecture.upper()} "
-                f"({other.mechanism_id.upper()})"
+                f"({other.mechanism_id.upper()})",
             )
             return ratio
     return 1.0
@@ -556,9 +606,10 @@ def _storage_scale(
         f"the measured {format_bytes_per_s(measured)}",
         MAX_STORAGE_RATE_RATIO,
     )
-    trail.rules.append(
+    trail.apply(
+        Rule.STORAGE_RATE,
         f"{name}: {format_bytes_per_s(stated)} instead of the measured "
-        f"{format_bytes_per_s(measured)}, time in proportion"
+        f"{format_bytes_per_s(measured)}, time in proportion",
     )
     return measured / stated
 
@@ -595,8 +646,16 @@ def _restore_s(
     if is_same(size, measured):
         return published_s * storage
     if transfer is not None and _reaches(transfer, size) and _reaches(transfer, measured):
-        trail.rules.append(f"restore: calibrated transfer by size, {transfer.in_words()}")
+        trail.apply(
+            Rule.CALIBRATED_RESTORE_SIZE,
+            f"restore: calibrated transfer by size, {transfer.in_words()}",
+        )
         return published_s * storage * transfer.scale(size, measured)
+    trail.apply(
+        Rule.RESTORE_SIZE,
+        f"restore: in proportion to the size, {format_number(ratio_distance(size, measured))} "
+        f"times from the nearest ({format_bytes(measured)})",
+    )
     return published_s * storage * size / measured
 
 
@@ -619,7 +678,10 @@ def _transfer_s(
         )
     predicted_s = transfer.duration_s(state_bytes, storage)
     words = transfer.in_words()
-    trail.rules.append(f"restore: calibrated transfer, {words}; what ranks agree on is not in it")
+    trail.apply(
+        Rule.CALIBRATED_RESTORE,
+        f"restore: calibrated transfer, {words}; what ranks agree on is not in it",
+    )
     trail.used.append(
         _used(
             f"calibration {', '.join(transfer.sessions)}",
@@ -646,7 +708,7 @@ def _calibrated_s(found: Sequence[Calibration], state_bytes: int, trail: _Trail)
             return time
     trail.used += [_used(c.calibration_id, Quantity.RESTORE, c.value) for c in found]
     if sizes[0] < state_bytes < sizes[-1]:
-        trail.rules.append("restore: interpolated between the calibrated sizes")
+        trail.apply(Rule.CALIBRATED_DURATIONS, "restore: interpolated between the calibrated sizes")
         return float(np.interp(state_bytes, sizes, times))
     nearest = min(sizes, key=lambda size: ratio_distance(state_bytes, size))
     _require_near(
@@ -655,8 +717,9 @@ def _calibrated_s(found: Sequence[Calibration], state_bytes: int, trail: _Trail)
         f"the nearest calibrated size ({format_bytes(nearest)})",
         MAX_SIZE_RATIO,
     )
-    trail.rules.append(
-        f"restore: in proportion from the nearest calibrated size ({format_bytes(nearest)})"
+    trail.apply(
+        Rule.CALIBRATED_DURATIONS,
+        f"restore: in proportion from the nearest calibrated size ({format_bytes(nearest)})",
     )
     return times[sizes.index(nearest)] * state_bytes / nearest
 

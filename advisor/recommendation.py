@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from advisor.optimizer import CostModel
+from advisor.rules import Part, Rule
 from advisor.scenario import Scenario
 
 
@@ -64,6 +65,33 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleError:
+    """Leave-one-out error of a rule: `n` points predicted without themselves.
+
+    Fractions of what was measured; signed: above zero where too much was predicted. None where
+    nothing could be compared by ratio. `n_apart` points cannot be told from zero, and are compared
+    by the difference as a share of the steps that pay for it.
+    """
+
+    part: Part
+    n: int
+    median_fraction: float | None
+    largest_fraction: float | None
+    signed_median_fraction: float | None
+    n_apart: int
+    largest_apart_fraction: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCheck:
+    """How far a rule was off on the cluster; without errors, `not_checked` says why."""
+
+    rule: Rule
+    errors: tuple[RuleError, ...]
+    not_checked: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A mechanism that meets every rule and limit, at its interval."""
 
@@ -89,6 +117,9 @@ class Candidate:
     notes: tuple[str, ...]
     """What else a reader should know of these figures."""
     used: tuple[UsedValue, ...]
+    checks: tuple[RuleCheck, ...] = ()
+    """Of each of the rules, in their order, how far it was off on this cluster; empty in answers
+    that were saved before this was known."""
     model: CostModel | None = None
     """The cost model behind the figures; not part of the printed answer."""
 

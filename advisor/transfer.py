@@ -31,8 +31,10 @@ class LinearTransfer:
         return self.duration_s(size_bytes) / self.duration_s(from_bytes)
 
     def in_words(self) -> str:
-        latency = f"{format_duration(self.latency_s)} + " if self.latency_s else ""
-        fit = f"{latency}size / {format_bytes_per_s(1.0 / self.s_per_byte)}"
+        parts = [format_duration(self.latency_s)] if self.latency_s else []
+        if self.s_per_byte:
+            parts.append(f"size / {format_bytes_per_s(1.0 / self.s_per_byte)}")
+        fit = " + ".join(parts)
         if self.points == 1:
             return f"{fit}, from one measurement at {format_bytes(self.min_bytes)}"
         return (

@@ -5,6 +5,7 @@ from io import StringIO
 
 from advisor.recommendation import Candidate, Excluded, Recommendation
 from advisor.reports import Canvas
+from advisor.reports.words import rules_with_checks
 
 COLUMNS = (
     "mechanism",
@@ -47,7 +48,7 @@ def _candidate(candidate: Candidate, status: str) -> tuple[object, ...]:
         candidate.expected_completion_s,
         candidate.goodput,
         candidate.host_memory_bytes_per_rank,
-        "; ".join(candidate.rules),
+        "; ".join(rules_with_checks(candidate)),
     )
 
 

@@ -2,10 +2,19 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
+from itertools import zip_longest
 
 from advisor.decide import AXES
 from advisor.inputs import BY_FIELD, INPUTS, Group
-from advisor.recommendation import Candidate, Crossover, Excluded, Recommendation, UsedValue
+from advisor.recommendation import (
+    Candidate,
+    Crossover,
+    Excluded,
+    Recommendation,
+    RuleCheck,
+    RuleError,
+    UsedValue,
+)
 from advisor.scenario import FailureRegime, IntervalPolicy, Scenario
 from advisor.units import (
     format_bytes,
@@ -202,8 +211,37 @@ def _quantity(quantity: str, value: float | None) -> str:
 
 def rule_lines(recommendation: Recommendation) -> Iterator[str]:
     for candidate in recommendation.candidates:
-        for rule in candidate.rules:
+        for rule in rules_with_checks(candidate):
             yield f"{candidate.mechanism.upper()}: {rule}"
+
+
+def rules_with_checks(candidate: Candidate) -> Iterator[str]:
+    """Each rule with how far it was off on the cluster, as far as that is known."""
+    for rule, check in zip_longest(candidate.rules, candidate.checks):
+        yield rule if check is None else f"{rule}; {check_words(check)}"
+
+
+def check_words(check: RuleCheck) -> str:
+    if not check.errors:
+        return f"not checked on this cluster: {check.not_checked}"
+    return f"leave-one-out on this cluster: {', '.join(map(_error_words, check.errors))}"
+
+
+def _error_words(error: RuleError) -> str:
+    if error.median_fraction is None or error.largest_fraction is None:
+        return (
+            f"{error.part.value} off by at most {percent(error.largest_apart_fraction or 0.0)} of "
+            f"a step, where it cannot be told from zero (n = {error.n_apart})"
+        )
+    return (
+        f"{error.part.value} median {percent(error.median_fraction)}, at most "
+        f"{percent(error.largest_fraction)} (n = {error.n})"
+    )
+
+
+def percent(fraction: float) -> str:
+    """An error in percent, with two digits: more would be noise."""
+    return format_percent(float(f"{fraction:.2g}"))
 
 
 def scenario_rows(scenario: Scenario) -> Iterator[tuple[str, str, str]]:
@@ -222,7 +260,8 @@ def limit_words(scenario: Scenario) -> Iterator[str]:
     """Each limit that was set, and the regime if it is one of several failures."""
     for each in INPUTS:
         value = getattr(scenario, each.field)
-        if each.group is Group.LIMITS and value is not None:
+        stated = value is not None and each.field not in scenario.assumed
+        if each.group is Group.LIMITS and stated:
             yield f"{each.label.lower()} {input_value(each.field, value)}"
     if scenario.failure_regime is FailureRegime.MULTI:
         yield "several failures at once"

@@ -22,6 +22,13 @@ def test_one_size_is_proportional() -> None:
     assert "one measurement" in fit.in_words()
 
 
+def test_durations_that_do_not_grow_are_a_latency_alone() -> None:
+    fit = fit_transfer([1e6, 2e6, 2e6], [0.08, 0.04, 0.04])
+    assert fit.s_per_byte == 0.0
+    assert fit.in_words() == "44.44 ms, fitted over 3 measurements (1 MB to 2 MB)"
+    assert fit.scale(2e6, 1e6) == 1.0
+
+
 @given(st.lists(st.tuples(st.floats(1e6, 1e10), st.floats(1e-3, 1e2)), min_size=1, max_size=8))
 def test_never_negative(points: list[tuple[float, float]]) -> None:
     fit = fit_transfer([s for s, _ in points], [t for _, t in points])

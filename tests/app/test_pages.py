@@ -33,6 +33,13 @@ def test_recommend_says_the_answer_first(page: Page) -> None:
     assert "Not offered" in [s.value for s in shown.subheader]
 
 
+def test_recommend_says_how_far_each_rule_is_off(page: Page) -> None:
+    shown = page("recommend")
+    assert "not checked on this cluster: no mechanism was measured at two intervals" in texts(shown)
+    shown.selectbox(key="architecture").set_value("a1-sync").run()
+    assert "leave-one-out on this cluster: stall median 1.1 %, at most 10 %" in texts(shown)
+
+
 def test_an_input_changes_the_answer_at_once(page: Page) -> None:
     shown = page("recommend")
     shown.text_input(key="warning-lead").set_value("2s").run()

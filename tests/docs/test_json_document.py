@@ -10,7 +10,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from advisor import cli
+from advisor.accuracy import FORMAT as ACCURACY_FORMAT
+from advisor.accuracy import VERSION as ACCURACY_VERSION
 from advisor.decide import AXES
+from advisor.leave_one_out import Comparison, LeaveOneOut, NotPredicted
 from advisor.recommendation import (
     Candidate,
     Crossover,
@@ -18,12 +21,15 @@ from advisor.recommendation import (
     EvidenceCode,
     Excluded,
     NativeDegradation,
+    RuleCheck,
+    RuleError,
     SourceNote,
     Terms,
     UsedValue,
     Versions,
 )
 from advisor.reports.document import FORMAT, VERSION
+from advisor.rules import AppliedRule, Part, Rule
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
 from db.records import DispersionKind, Evidence, Quantity
 from tests.docs.documents import SCHEMAS, read, sections, table_with
@@ -31,10 +37,23 @@ from tests.docs.documents import SCHEMAS, read, sections, table_with
 SCHEMA: dict[str, Any] = json.loads(
     (SCHEMAS / "recommendation-1.schema.json").read_text(encoding="utf-8")
 )
-OBJECTS: dict[str, dict[str, Any]] = {"document": SCHEMA} | {
-    name: schema for name, schema in SCHEMA["$defs"].items() if schema["type"] == "object"
-}
+ACCURACY: dict[str, Any] = json.loads(
+    (SCHEMAS / "accuracy-1.schema.json").read_text(encoding="utf-8")
+)
 VALIDATOR = Draft202012Validator(SCHEMA)
+ACCURACY_VALIDATOR = Draft202012Validator(ACCURACY)
+
+
+def _objects(schema: dict[str, Any], heading: str) -> dict[str, dict[str, Any]]:
+    """The document itself under the heading that describes it, and every object in it."""
+    definitions = {n: s for n, s in schema["$defs"].items() if s["type"] == "object"}
+    return {heading: schema} | definitions
+
+
+OBJECTS = _objects(SCHEMA, "document") | _objects(ACCURACY, "accuracy document")
+_VALIDATORS = dict.fromkeys(_objects(ACCURACY, "accuracy document"), ACCURACY_VALIDATOR) | (
+    dict.fromkeys(_objects(SCHEMA, "document"), VALIDATOR)
+)
 
 _SMALL = "--state-size 204.7MB --mtbf 4h"
 _SCENARIOS = {
@@ -95,6 +114,8 @@ def test_documents_satisfy_the_schema(
     assert all(scenario[name] is not None for name in assumed)
     cited = {used["source_id"] for candidate in candidates for used in candidate["used"]}
     assert {source["source_id"] for source in document["sources"]} == cited
+    for candidate in candidates:
+        assert len(candidate["checks"]) == len(candidate["rules"])
     for candidate in filter(lambda each: each["terms"], candidates):
         terms = {key: value for key, value in candidate["terms"].items() if key != "failures"}
         assert sum(terms.values()) == pytest.approx(candidate["expected_completion_s"])
@@ -133,6 +154,7 @@ def document(home: Path, capsys: pytest.CaptureFixture[str]) -> Any:
 def test_the_schema_refuses_other_documents(document: Any) -> None:
     Draft202012Validator.check_schema(SCHEMA)
     assert VALIDATOR.is_valid(document)
+    (check,) = document["selected"]["checks"]
     changes: tuple[dict[str, Any], ...] = (
         {"version": 2},
         {"format": "another"},
@@ -141,6 +163,8 @@ def test_the_schema_refuses_other_documents(document: Any) -> None:
         {"selected": {}},
         {"selected": document["selected"] | {"terms": None}},
         {"selected": document["selected"] | {"evidence": "X"}},
+        {"selected": document["selected"] | {"checks": [check | {"rule": "by_feeling"}]}},
+        {"selected": document["selected"] | {"checks": [check | {"not_checked": None}]}},
         {"scenario": document["scenario"] | {"mtbf_s": 0}},
         {"scenario": document["scenario"] | {"interval": "often"}},
         {"assumed": {"mtbf_s": "a guess"}},
@@ -177,7 +201,8 @@ def test_objects_of_the_schema_are_closed_and_explained(name: str) -> None:
 def _description(schema: dict[str, Any]) -> str:
     if "description" in schema:
         return str(schema["description"])
-    return str(SCHEMA["$defs"][schema["$ref"].removeprefix("#/$defs/")]["description"])
+    definitions = ACCURACY["$defs"] | SCHEMA["$defs"]
+    return str(definitions[schema["$ref"].removeprefix("#/$defs/")]["description"])
 
 
 def test_the_types_in_the_document_are_those_of_the_schema() -> None:
@@ -187,7 +212,8 @@ def test_the_types_in_the_document_are_those_of_the_schema() -> None:
         for key, property_schema in schema["properties"].items():
             if name != "assumed":
                 says_null = "null" in rows[key][0]
-                assert says_null == VALIDATOR.evolve(schema=property_schema).is_valid(None), key
+                validator = _VALIDATORS[name].evolve(schema=property_schema)
+                assert says_null == validator.is_valid(None), key
 
 
 def test_the_schema_knows_every_field_and_every_code() -> None:
@@ -200,6 +226,8 @@ def test_the_schema_knows_every_field_and_every_code() -> None:
         ("terms", Terms, set()),
         ("native", NativeDegradation, set()),
         ("used", UsedValue, set()),
+        ("rule_check", RuleCheck, set()),
+        ("rule_error", RuleError, set()),
         ("excluded", Excluded, set()),
         ("dominated", Dominated, set()),
         ("crossover", Crossover, set()),
@@ -207,6 +235,8 @@ def test_the_schema_knows_every_field_and_every_code() -> None:
         ("versions", Versions, set()),
     ):
         assert set(definitions[name]["required"]) == {f.name for f in fields(kind)} - apart, name
+    assert definitions["rule_check"]["properties"]["rule"]["enum"] == [*Rule]
+    assert definitions["rule_error"]["properties"]["part"]["enum"] == [*Part]
     used = definitions["used"]["properties"]
     assert used["quantity"]["enum"] == [*Quantity]
     assert used["evidence"]["enum"] == [*Evidence]
@@ -218,3 +248,30 @@ def test_the_schema_knows_every_field_and_every_code() -> None:
     assert scenario["interval"]["oneOf"][1]["enum"] == [*IntervalPolicy]
     assert SCHEMA["properties"]["frontier_axes"]["items"]["enum"] == [*AXES]
     assert set(definitions["frontier_member"]["required"]) == {"mechanism", *AXES.values()}
+
+
+def test_the_schema_of_accuracy_knows_every_field_and_every_code(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Draft202012Validator.check_schema(ACCURACY)
+    assert ACCURACY["properties"]["format"]["const"] == ACCURACY_FORMAT
+    assert ACCURACY["properties"]["version"]["const"] == ACCURACY_VERSION
+    definitions = ACCURACY["$defs"]
+    for name, kind in (
+        ("leave_one_out", LeaveOneOut),
+        ("comparison", Comparison),
+        ("applied_rule", AppliedRule),
+        ("not_predicted", NotPredicted),
+    ):
+        assert set(definitions[name]["required"]) == {f.name for f in fields(kind)}, name
+    for name in ("rule_check", "rule_error"):
+        assert definitions[name] == SCHEMA["$defs"][name], name
+    assert definitions["applied_rule"]["properties"]["rule"]["enum"] == [*Rule]
+    for name in ("comparison", "not_predicted"):
+        assert definitions[name]["properties"]["part"]["enum"] == [*Part]
+    assert cli.run(["accuracy", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=_refuse)
+    assert [f"{e.json_path}: {e.message}" for e in ACCURACY_VALIDATOR.iter_errors(document)] == []
+    assert [check["rule"] for check in document["leave_one_out"]["checks"]] == [*Rule]
+    for key in document:
+        assert not ACCURACY_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})

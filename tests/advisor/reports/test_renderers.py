@@ -12,11 +12,12 @@ import pytest
 from markdown_it import MarkdownIt
 
 from advisor.errors import UserError
-from advisor.recommendation import Recommendation
+from advisor.recommendation import Recommendation, RuleCheck, RuleError
 from advisor.reports import FORMATS, Canvas, render
 from advisor.reports.document import from_document, to_document
 from advisor.reports.markdown import escape
-from advisor.reports.words import headline, listed
+from advisor.reports.words import check_words, headline, listed, rule_lines
+from advisor.rules import Part, Rule
 from advisor.scenario import FailureRegime, ScenarioInput
 from db.records import ClusterEvidence
 from tests.advisor.conftest import recommend
@@ -177,6 +178,48 @@ def test_several_failures_say_what_was_seen_to_survive_them(matilda: ClusterEvid
     (warning,) = recommend(matilda, asked).warnings
     assert "on matilda-8xv100 it was for A6" in warning
     assert "the failure regime single" in warning
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_each_rule_says_how_far_it_is_off(matilda: ClusterEvidence, fmt: str) -> None:
+    answer = recommend(
+        matilda,
+        ScenarioInput(
+            architecture="a1-sync", state_bytes=204_700_000, mtbf_s=14400.0, mechanisms=("ft6",)
+        ),
+    )
+    text = " ".join(render(answer, fmt).replace("\\", "").split())
+    if fmt == "json":
+        (candidate,) = json.loads(text)["candidates"]
+        carried, *_, interval = candidate["checks"]
+        assert carried["rule"] == "like_architecture"
+        assert carried["errors"][0]["part"] == "stall"
+        assert carried["errors"][0]["n"] == 11
+        assert interval["errors"] == []
+        assert interval["not_checked"]
+        return
+    assert "leave-one-out on this cluster: stall median 1.1 %, at most 10 % (n = 11)" in text
+    assert "not checked on this cluster: no mechanism was measured at two intervals" in text
+
+
+def test_what_is_near_zero_is_said_as_a_share_of_a_step() -> None:
+    apart = RuleError(Part.STALL, 0, None, None, None, 3, 0.00412)
+    off = RuleError(Part.RESTORE, 4, 0.123, 0.4567, -0.1, 0, None)
+    assert check_words(RuleCheck(Rule.LIKE_ARCHITECTURE, (apart, off), None)) == (
+        "leave-one-out on this cluster: stall off by at most 0.41 % of a step, where it cannot be "
+        "told from zero (n = 3), restore median 12 %, at most 46 % (n = 4)"
+    )
+
+
+def test_an_answer_without_checks_is_printed_without_them(answer: Recommendation) -> None:
+    """One that was saved before they were known."""
+    document = to_document(answer)
+    for candidate in (*document["candidates"], document["selected"], document["runner_up"]):
+        if candidate:
+            candidate.pop("checks", None)
+    old = from_document(document)
+    rules = [r for c in answer.candidates for r in c.rules]
+    assert [line.partition(": ")[2] for line in rule_lines(old)] == rules
 
 
 def test_names_are_listed_as_people_do() -> None:
