@@ -37,6 +37,7 @@ from advisor.recommendation import (
 )
 from advisor.rules import AppliedRule, Rule
 from advisor.scenario import FailureRegime, Scenario
+from advisor.seen_errors import seen_error
 from advisor.units import (
     format_apart,
     format_bytes,
@@ -341,6 +342,7 @@ def _priced(evidence: ClusterEvidence, scenario: Scenario, prediction: Predictio
         notes=prediction.notes,
         used=prediction.used,
         checks=checks_of(evidence, rules),
+        seen=seen_error(evidence, scenario.architecture, prediction.mechanism.mechanism_id),
         model=model,
     )
 

@@ -92,6 +92,21 @@ class RuleCheck:
 
 
 @dataclass(frozen=True, slots=True)
+class SeenError:
+    """How far predictions were off where they were tried live; of predicted / observed - 1.
+
+    `cells` says which runs: of the same architecture and mechanism if there are any.
+    """
+
+    cells: str
+    n: int
+    median_fraction: float
+    """Signed: below 0, runs took longer than predicted."""
+    largest_fraction: float
+    """Of either sign, as a positive number."""
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A mechanism that meets every rule and limit, at its interval."""
 
@@ -120,6 +135,9 @@ class Candidate:
     checks: tuple[RuleCheck, ...] = ()
     """Of each of the rules, in their order, how far it was off on this cluster; empty in answers
     that were saved before this was known."""
+    seen: SeenError | None = None
+    """How far expected times of this kind of cell were off when they were tried live; None: never
+    tried."""
     model: CostModel | None = None
     """The cost model behind the figures; not part of the printed answer."""
 

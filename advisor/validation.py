@@ -179,38 +179,6 @@ def _by_role(run: ValidatedRun) -> tuple[int, str]:
     return _ROLES.index(run.role), run.mechanism
 
 
-@dataclass(frozen=True, slots=True)
-class SeenError:
-    """How far predictions were off where they were tried; of predicted / observed - 1.
-
-    `cells` says which runs: of the same architecture and mechanism if there are any.
-    """
-
-    cells: str
-    n: int
-    median_fraction: float
-    """Signed: below 0, runs took longer than predicted."""
-    largest_fraction: float
-    """Of either sign, as a positive number."""
-
-
-def seen_error(evidence: ClusterEvidence, architecture: str, mechanism: str) -> SeenError | None:
-    """The error seen for this kind of cell on the cluster; of the mechanism on other architectures
-    where this pair was not tried; None where neither was."""
-    pair = f"{mechanism.upper()} on {architecture.upper()}"
-    same = [r for r in evidence.validations if r.mechanism == mechanism]
-    own = [r for r in same if r.architecture == architecture]
-    return error_of(pair, own) or error_of(f"{mechanism.upper()} on other architectures", same)
-
-
-def error_of(cells: str, runs: Iterable[ValidatedRun]) -> SeenError | None:
-    """The error over the runs that have one; None without any."""
-    errors = [error for r in runs if (error := r.error_fraction) is not None]
-    if not errors:
-        return None
-    return SeenError(cells, len(errors), median(errors), max(map(abs, errors)))
-
-
 def shortcomings(found: Sequence[Validated]) -> list[str]:
     """What is worse than the advice promises, one line each; none if all is well."""
     said = []

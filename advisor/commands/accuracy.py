@@ -1,6 +1,6 @@
 """`advisor accuracy`: how far the advice was off on a cluster, one section a way of finding out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +12,7 @@ from advisor.units import format_duration
 
 if TYPE_CHECKING:
     from advisor.leave_one_out import Comparison, LeaveOneOut
-    from advisor.recommendation import RuleCheck, RuleError
+    from advisor.recommendation import RuleCheck, RuleError, SeenError
 
 _HEADER = (
     *("rule", "part", "n", "median", "largest", "signed median"),
@@ -29,7 +29,7 @@ def command(cluster: str | None, comparisons: bool, fmt: str, db_url: str | None
     """How far predictions were off on a cluster, rule by rule.
 
     Each operating point that a rule can predict is taken out of the evidence, predicted from the
-    rest, and compared with what was measured.
+    rest, and compared with what was measured. Below stands what `advisor validate` saw.
     """
     from advisor.accuracy import accuracy
     from advisor.evidence import load_evidence, opened
@@ -41,6 +41,17 @@ def command(cluster: str | None, comparisons: bool, fmt: str, db_url: str | None
         return
     echo(printable(f"{found.cluster}: leave-one-out errors, predicted / measured - 1"))
     _echo_leave_one_out(found.leave_one_out, comparisons)
+    _echo_seen(found.seen)
+
+
+def _echo_seen(found: "Sequence[SeenError]") -> None:
+    from advisor.reports.words import seen_words
+
+    echo("")
+    if not found:
+        echo("No prediction was tried live on this cluster: `advisor validate` does that.")
+    for each in found:
+        echo(seen_words(each))
 
 
 def _echo_leave_one_out(found: "LeaveOneOut", comparisons: bool) -> None:

@@ -86,6 +86,7 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     document = {name: _plain(getattr(candidate, name)) for name in (*_FIRST, *rest)}
     document["terms"] = asdict(candidate.terms) if candidate.terms else None
     document["native"] = asdict(candidate.native) if candidate.native else None
+    document["seen"] = asdict(candidate.seen) if candidate.seen else None
     document["checks"] = [
         asdict(check) | {"errors": [asdict(error) for error in check.errors]}
         for check in candidate.checks

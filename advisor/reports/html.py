@@ -54,6 +54,7 @@ def render_html(report: Report, made_on: str) -> str:
         frontier=list(words.frontier_lines(r)),
         rules=list(words.rule_lines(r)),
         intervals=list(words.interval_lines(r)),
+        seen=list(words.seen_lines(r)),
         evidence=list(words.evidence_lines(r)),
         scenario_rows=list(words.scenario_rows(r.scenario)),
         sources=[f"{s.citation} {s.url}" for s in r.sources],

@@ -30,6 +30,7 @@ def render(recommendation: Recommendation, canvas: Canvas) -> str:
         console.print(Text(words.EVIDENCE_LEGEND, style="dim"))
     _section(console, "Warnings", recommendation.warnings)
     _section(console, "Why these figures", words.rule_lines(recommendation))
+    _section(console, "Tried live", words.seen_lines(recommendation))
     _section(console, "Evidence", words.evidence_lines(recommendation))
     _section(console, "Time between checkpoints", words.interval_lines(recommendation))
     _section(console, "Not offered", map(words.excluded_line, recommendation.excluded))

@@ -13,6 +13,7 @@ from advisor.recommendation import (
     Recommendation,
     RuleCheck,
     RuleError,
+    SeenError,
     UsedValue,
 )
 from advisor.scenario import FailureRegime, IntervalPolicy, Scenario
@@ -207,6 +208,25 @@ def _quantity(quantity: str, value: float | None) -> str:
     if quantity.endswith("_s"):
         return format_duration(value)
     return format_percent(value) if quantity.endswith("_fraction") else f"{value:g}"
+
+
+def seen_lines(recommendation: Recommendation) -> Iterator[str]:
+    """How far each candidate's expected time was off where it was tried live on the cluster."""
+    priced = [c for c in recommendation.candidates if c.terms is not None]
+    yield from (seen_words(c.seen) for c in priced if c.seen is not None)
+    untried = [c.mechanism.upper() for c in priced if c.seen is None]
+    if untried:
+        yield f"not tried live on this cluster: {', '.join(untried)}"
+
+
+def seen_words(seen: SeenError) -> str:
+    """`FT2 on A2: 1.5 % more was predicted than observed (median of 3 runs, at most 4 % off)`."""
+    more = "more" if seen.median_fraction >= 0.0 else "less"
+    runs = "one run" if seen.n == 1 else f"median of {seen.n} runs"
+    return (
+        f"{seen.cells}: {percent(abs(seen.median_fraction))} {more} was predicted than observed "
+        f"({runs}, at most {percent(seen.largest_fraction)} off)"
+    )
 
 
 def rule_lines(recommendation: Recommendation) -> Iterator[str]:

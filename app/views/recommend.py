@@ -54,6 +54,7 @@ def _details(recommendation: Recommendation) -> None:
     with st.expander("Evidence: the numbers behind this, and the rules applied to them"):
         section("Numbers", words.evidence_lines(recommendation))
         section("Rules", words.rule_lines(recommendation))
+        section("Tried live", words.seen_lines(recommendation))
         section("Time between checkpoints", words.interval_lines(recommendation))
         section("Sources", (f"{s.citation} {s.url}" for s in recommendation.sources))
     with st.expander("What was assumed"):

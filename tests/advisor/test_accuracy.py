@@ -20,7 +20,8 @@ def test_the_table(shipped_database: Path, capsys: pytest.CaptureFixture[str]) -
     )
     assert any(line.startswith("not checked: another interval: ") for line in said)
     assert "own behaviour" not in "".join(said)  # predicts nothing, so there is nothing to check
-    assert said[-1].startswith("11 comparisons; the rest does not predict 7 measured values")
+    assert said[-1].startswith("No prediction was tried live on this cluster")
+    assert said[-3].startswith("11 comparisons; the rest does not predict 7 measured values")
 
 
 def test_every_comparison(shipped_database: Path, capsys: pytest.CaptureFixture[str]) -> None:

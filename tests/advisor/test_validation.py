@@ -11,12 +11,12 @@ import pytest
 from advisor.arrivals import Failure
 from advisor.errors import UserError
 from advisor.scenario import ScenarioInput
+from advisor.seen_errors import seen_error, seen_errors
 from advisor.validation import (
     Trial,
     campaign_of,
     covered_s,
     schedule_of,
-    seen_error,
     shortcomings,
     steps_of,
     trials_of,
@@ -212,6 +212,8 @@ def test_errors_are_those_of_the_kind_of_cell(matilda: ClusterEvidence) -> None:
     assert like is not None
     assert (like.cells, like.n) == ("FT2 on other architectures", 3)
     assert seen_error(seen, "a2", "ft1") is None
+    assert [each.cells for each in seen_errors(seen)] == ["FT2 on A2", "FT2 on A4"]
+    assert seen_errors(matilda) == []
     assert seen_error(matilda, "a2", "ft2") is None
 
 

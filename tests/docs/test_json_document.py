@@ -23,6 +23,7 @@ from advisor.recommendation import (
     NativeDegradation,
     RuleCheck,
     RuleError,
+    SeenError,
     SourceNote,
     Terms,
     UsedValue,
@@ -228,6 +229,7 @@ def test_the_schema_knows_every_field_and_every_code() -> None:
         ("used", UsedValue, set()),
         ("rule_check", RuleCheck, set()),
         ("rule_error", RuleError, set()),
+        ("seen", SeenError, set()),
         ("excluded", Excluded, set()),
         ("dominated", Dominated, set()),
         ("crossover", Crossover, set()),
@@ -264,7 +266,7 @@ def test_the_schema_of_accuracy_knows_every_field_and_every_code(
         ("not_predicted", NotPredicted),
     ):
         assert set(definitions[name]["required"]) == {f.name for f in fields(kind)}, name
-    for name in ("rule_check", "rule_error"):
+    for name in ("rule_check", "rule_error", "seen"):
         assert definitions[name] == SCHEMA["$defs"][name], name
     assert definitions["applied_rule"]["properties"]["rule"]["enum"] == [*Rule]
     for name in ("comparison", "not_predicted"):

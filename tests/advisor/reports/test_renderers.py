@@ -12,11 +12,11 @@ import pytest
 from markdown_it import MarkdownIt
 
 from advisor.errors import UserError
-from advisor.recommendation import Recommendation, RuleCheck, RuleError
+from advisor.recommendation import Recommendation, RuleCheck, RuleError, SeenError
 from advisor.reports import FORMATS, Canvas, render
 from advisor.reports.document import from_document, to_document
 from advisor.reports.markdown import escape
-from advisor.reports.words import check_words, headline, listed, rule_lines
+from advisor.reports.words import check_words, headline, listed, rule_lines, seen_lines
 from advisor.rules import Part, Rule
 from advisor.scenario import FailureRegime, ScenarioInput
 from db.records import ClusterEvidence
@@ -244,3 +244,22 @@ def test_other_documents_are_refused_in_one_line(document: dict[str, Any]) -> No
     with pytest.raises(UserError) as caught:
         from_document(document)
     assert "\n" not in str(caught.value)
+
+
+def test_what_was_tried_live_is_said_once_each(matilda: ClusterEvidence) -> None:
+    found = recommend(matilda, ScenarioInput("a2", 204_700_000, 14400.0, mechanisms=("ft1", "ft2")))
+    assert list(seen_lines(found)) == [
+        "not tried live on this cluster: "
+        + ", ".join(c.mechanism.upper() for c in found.candidates)
+    ]
+    first, *rest = found.candidates
+    seen = SeenError("FT2 on A2", 3, -0.015, 0.04)
+    tried = replace(found, candidates=(replace(first, seen=seen), *rest))
+    assert list(seen_lines(tried)) == [
+        "FT2 on A2: 1.5 % less was predicted than observed (median of 3 runs, at most 4 % off)",
+        f"not tried live on this cluster: {rest[0].mechanism.upper()}",
+    ]
+    assert from_document(to_document(tried)).candidates[0].seen == seen
+    for fmt in ("table", "md"):
+        shown = render(tried, fmt, Canvas(140, False)).replace("\\", "")
+        assert "1.5 % less was predicted than observed" in shown
