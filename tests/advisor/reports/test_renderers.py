@@ -260,6 +260,6 @@ def test_what_was_tried_live_is_said_once_each(matilda: ClusterEvidence) -> None
         f"not tried live on this cluster: {rest[0].mechanism.upper()}",
     ]
     assert from_document(to_document(tried)).candidates[0].seen == seen
-    for fmt in ("table", "md"):
+    for fmt in ("table", "markdown"):
         shown = render(tried, fmt, Canvas(140, False)).replace("\\", "")
         assert "1.5 % less was predicted than observed" in shown
