@@ -3,6 +3,7 @@ predictions are from what was observed."""
 
 import shlex
 from collections.abc import Sequence
+from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
@@ -61,7 +62,10 @@ def page(shown: Shown) -> None:
     else:
         st.info("No campaign is in this database. This makes one, on your machine:")
         st.code(_MAKE_CAMPAIGN, language="console")
-    _calibration(cluster)
+    session = data.or_explain(lambda: (data.calibration(cluster),))
+    if session is not None:
+        _calibration(cluster, *session)
+        _against_observation(*session)
 
 
 def _chosen(found: Sequence[CampaignSummary]) -> CampaignSummary:
@@ -196,6 +200,9 @@ def _showed(view: CampaignView) -> None:
         "A line a tuple, the newest first: means of its valid runs, recoveries by their median. "
         "They become operating points of the cluster when the campaign ends."
     )
+    summary = view.summary
+    where = urlencode({"cluster": summary.cluster, "run-campaign": summary.campaign})
+    st.markdown(f"[The runs of this campaign](runs?{where})")
     newest = campaign_words.newest_first(view.tuples, view.cells)
     shown = pd.DataFrame(campaign_words.tuple_rows(newest)).dropna(axis="columns", how="all")
     st.dataframe(
@@ -223,12 +230,8 @@ def _others() -> None:
     )
 
 
-def _calibration(cluster: str) -> None:
+def _calibration(cluster: str, session: CalibrationSession | None) -> None:
     st.subheader(escape(f"Calibration of {cluster}"), anchor=False)
-    found = data.or_explain(lambda: (data.calibration(cluster),))
-    if found is None:
-        return
-    (session,) = found
     if session is None:
         st.info(message(f"{cluster} has no calibration of its own. This makes one, there:"))
         st.code(_calibrate(cluster), language="console", wrap_lines=True)
@@ -245,10 +248,13 @@ def _calibration(cluster: str) -> None:
     _curves(session)
     table(calibration_words.FIT_HEADER, map(calibration_words.fit_row, session.fits))
     st.caption(calibration_words.FIT_LEGEND)
-    if session.note:
-        bullets(session.note.split("; "))
-    st.subheader("Prediction against observation", anchor=False)
-    _restores(session)
+    with st.expander("How each path was measured"):
+        table(
+            ("path", "processes", "conditions"),
+            [(fit.path, fit.processes or "", fit.conditions) for fit in session.fits],
+        )
+        if session.note:
+            bullets(session.note.split("; "))
 
 
 def _calibrate(cluster: str) -> str:
@@ -264,6 +270,14 @@ def _curves(session: CalibrationSession) -> None:
             with column:
                 words = path.value.replace("_", " ")
                 figure(path_figure(path, curves), f"path-{path}", f"{words}: samples and fit")
+
+
+def _against_observation(session: CalibrationSession | None) -> None:
+    """What was predicted beside what was then observed."""
+    if session is None:
+        return
+    st.subheader("Prediction against observation", anchor=False)
+    _restores(session)
 
 
 def _restores(session: CalibrationSession) -> None:

@@ -74,9 +74,12 @@ def main() -> None:
         database = Path(folder) / "campaigns.db"
         with opened(str(database)):
             pass
-        with _campaigns(database, Path(folder)), serving(database) as address:
-            with chromium() as browser:
-                _shoot_whole(browser, address, _CAMPAIGNS, arguments.all)
+        with (
+            _campaigns(database, Path(folder)),
+            serving(database) as address,
+            chromium() as browser,
+        ):
+            _shoot_whole(browser, address, _CAMPAIGNS, arguments.all)
 
 
 @contextmanager

@@ -1,11 +1,13 @@
 """The Campaigns page: a campaign that runs, is interrupted or has ended; its cluster's calibration;
 and what it says where there is nothing."""
 
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import parse_qsl
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -110,6 +112,31 @@ def test_what_the_runs_showed_comes_newest_first(
     assert list(showed["tuple"]) == ["a6 ft4 none", "a2 ft4 none", "a6 ft1 none", "a2 ft1 none"]
     assert list(showed["overhead_fraction"].dropna()) == [0.02, 0.02]
     assert "recovery_total_s" not in showed
+
+
+def test_its_runs_are_a_link_away(page: Page, database: Path, campaign: Running) -> None:
+    campaign.run(3)
+    said = texts(page("campaigns", database))
+    found = re.search(r"\[The runs of this campaign\]\(runs\?(.*?)\)", said)
+    assert found is not None
+    listed = page("runs", database, **dict(parse_qsl(found[1])))
+    assert not listed.warning
+    assert "3 runs. Tick one to open it." in texts(listed)
+
+
+def test_a_lost_database_is_said_and_comes_back(
+    page: Page, database: Path, campaign: Running
+) -> None:
+    campaign.run(1)
+    shown = page("campaigns", database)
+    hidden = database.rename(database.with_suffix(".away"))
+    shown.run()
+    assert "no such file" in texts(shown)
+    assert not shown.exception
+    hidden.rename(database)
+    shown.run()
+    assert not shown.error
+    assert metrics(shown)["done"] == "1 of 24"
 
 
 def test_an_interrupted_campaign_names_the_command_that_goes_on(
