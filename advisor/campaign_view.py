@@ -42,28 +42,59 @@ class CampaignView:
         return next((f"{_kind(cell)} seed {cell.seed}" for cell in running), "")
 
 
+@dataclass(frozen=True, slots=True)
+class CampaignRows:
+    """A campaign as the database has it: the same until somebody writes."""
+
+    summary: CampaignSummary
+    cells: tuple[CellSummary, ...]
+    tuples: tuple[TupleSummary, ...]
+    drift: Drift | None
+
+
 def as_it_stands(summary: CampaignSummary) -> CampaignSummary:
     """A campaign whose controller was killed is marked as running until somebody goes on with it;
-    it is stale."""
+    it is stale, and so is the cell that it ran."""
     controller = None
     if summary.host and summary.pid and summary.process and summary.boot_id:
         controller = Controller(summary.host, summary.pid, summary.process, summary.boot_id)
-    if is_alone(summary.status, controller, summary.heartbeat_at):
-        return replace(summary, status=CampaignStatus.STALE)
-    return summary
+    if not is_alone(summary.status, controller, summary.heartbeat_at):
+        return summary
+    counts = dict(summary.counts)
+    counts[CellStatus.STALE] += counts[CellStatus.RUNNING]
+    counts[CellStatus.RUNNING] = 0
+    return replace(summary, status=CampaignStatus.STALE, counts=counts)
 
 
-def campaign_view(connection: Connection, campaign: str) -> CampaignView:
-    """Raises NotFoundError."""
+def read_campaign(connection: Connection, campaign: str) -> CampaignRows:
+    """What there is to know of a campaign, in a few statements. Raises NotFoundError."""
     cells = campaign_cells(connection, campaign)
     runs = list_runs(connection, RunFilter(campaign=campaign), limit=_MOST_RUNS)
-    return CampaignView(
-        as_it_stands(get_campaign(connection, campaign)),
+    return CampaignRows(
+        get_campaign(connection, campaign),
         cells,
         tuple(summarise(runs)),
         drift_of(baseline_steps(connection, campaign)),
-        _time_left_s(cells, datetime.now(UTC)),
     )
+
+
+def view_of(rows: CampaignRows, now: datetime) -> CampaignView:
+    """The campaign at this instant: whether its controller is still there, and how long is left."""
+    summary = as_it_stands(rows.summary)
+    cells = rows.cells
+    if summary.status is CampaignStatus.STALE:
+        cells = tuple(_without_controller(cell) for cell in cells)
+    return CampaignView(summary, cells, rows.tuples, rows.drift, _time_left_s(cells, now))
+
+
+def campaign_view(connection: Connection, campaign: str) -> CampaignView:
+    """The campaign, read and looked at now. Raises NotFoundError."""
+    return view_of(read_campaign(connection, campaign), datetime.now(UTC))
+
+
+def _without_controller(cell: CellSummary) -> CellSummary:
+    is_left = cell.status is CellStatus.RUNNING
+    return replace(cell, status=CellStatus.STALE) if is_left else cell
 
 
 def _kind(cell: CellSummary) -> Kind:

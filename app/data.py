@@ -7,12 +7,14 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import streamlit as st
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
+from advisor.campaign_view import CampaignRows, CampaignView, as_it_stands, read_campaign, view_of
 from advisor.coverage import Coverage
 from advisor.coverage import coverage as covered
 from advisor.decide import decide
@@ -22,6 +24,8 @@ from advisor.scenario import Scenario
 from advisor.version import advisor_version
 from app.markdown import message
 from db import run_queries
+from db.calibration_queries import CalibrationSession, newest_calibration
+from db.campaign_queries import CampaignSummary, list_campaigns
 from db.errors import DatabaseError, InvalidDataError, QueryRefusedError
 from db.pooling import Mean
 from db.queries import change_token, cluster_names, evidence_version
@@ -131,6 +135,24 @@ def run(run_id: str) -> StoredRun:
         return _run(url(), run_id.replace("\x00", "\ufffd"), token(engine))
 
 
+def campaigns() -> tuple[CampaignSummary, ...]:
+    """Every campaign, the newest first. Whether its controller is still there is asked anew."""
+    with database() as engine:
+        return tuple(map(as_it_stands, _campaigns(url(), token(engine))))
+
+
+def campaign(name: str) -> CampaignView:
+    """One campaign as it stands now. Raises NotFoundError."""
+    with database() as engine:
+        return view_of(_campaign(url(), name, token(engine)), datetime.now(UTC))
+
+
+def calibration(cluster: str) -> CalibrationSession | None:
+    """The newest calibration of a cluster; None where it has none of its own."""
+    with database() as engine:
+        return _calibration(url(), cluster, token(engine))
+
+
 def recommend(found: Loaded, scenario: Scenario) -> Recommendation:
     """The answer, exactly as the command line computes it."""
     return decide(found.evidence, scenario, Versions(advisor_version(), HEAD, found.version))
@@ -221,3 +243,21 @@ def _run(address: str, run_id: str, changed: str) -> StoredRun:
         raise InvalidDataError(
             f"the record of run {run_id!r} is not one that this version can read"
         ) from error
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _campaigns(address: str, changed: str) -> tuple[CampaignSummary, ...]:
+    with reading(_engine(address)) as connection:
+        return list_campaigns(connection)
+
+
+@st.cache_resource(max_entries=_LISTS_KEPT, show_spinner=False)
+def _campaign(address: str, name: str, changed: str) -> CampaignRows:
+    with reading(_engine(address)) as connection:
+        return read_campaign(connection, name)
+
+
+@st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner=False)
+def _calibration(address: str, cluster: str, changed: str) -> CalibrationSession | None:
+    with reading(_engine(address)) as connection:
+        return newest_calibration(connection, cluster)

@@ -11,6 +11,7 @@ from app import address, data
 from app.form import choose_cluster, scenario_form
 from app.shown import Shown
 from app.views import (
+    campaigns,
     coverage,
     frontier,
     operating_points,
@@ -31,6 +32,7 @@ PAGES = (
     ("Coverage", "coverage", ":material/grid_on:", coverage.page),
     ("Operating points", "operating-points", ":material/table:", operating_points.page),
     ("Runs", "runs", ":material/monitoring:", runs.page),
+    ("Campaigns", "campaigns", ":material/science:", campaigns.page),
     ("SQL", "sql", ":material/terminal:", sql.page),
     ("Saved", "saved", ":material/bookmark:", saved.page),
 )

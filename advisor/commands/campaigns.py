@@ -9,14 +9,11 @@ import click
 from advisor.commands.options import database_option, format_option
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.printable import printable
-from advisor.units import format_duration, format_percent
 
 if TYPE_CHECKING:
     from advisor.campaign_view import CampaignView
-    from advisor.drift import Drift
     from db.campaign_queries import CampaignSummary
 
-_HEADER = ("campaign", "cluster", "status", "cells", "done", "failed", "left", "created")
 _LOOK_EVERY_S = 1.0
 
 
@@ -30,18 +27,19 @@ def command(context: click.Context, fmt: str, db_url: str | None) -> None:
         return
     from advisor.campaign_view import as_it_stands
     from advisor.evidence import opened
+    from advisor.reports.campaign_words import LIST_HEADER, list_row
     from db.campaign_queries import list_campaigns
     from db.session import reading
 
     with opened(db_url) as engine, reading(engine) as connection:
         found = [as_it_stands(each) for each in list_campaigns(connection)]
-    rows = [_row(each) for each in found]
+    rows = [list_row(each) for each in found]
     if fmt == "json":
         echo_json([summary_json(each) for each in found])
     elif fmt == "csv":
-        echo_csv(_HEADER, rows)
+        echo_csv(LIST_HEADER, rows)
     elif rows:
-        echo_table(_HEADER, rows, numeric=(3, 4, 5, 6))
+        echo_table(LIST_HEADER, rows, numeric=(3, 4, 5, 6))
     else:
         echo("No campaign is in the database. Some would come from: advisor measure --matrix")
 
@@ -58,6 +56,7 @@ def show(campaign: str, follow: bool, fmt: str, db_url: str | None) -> None:
     """
     from advisor.campaign_view import campaign_view
     from advisor.evidence import opened
+    from advisor.reports.campaign_words import progress_line
     from db.records import CampaignStatus
     from db.session import reading
 
@@ -67,7 +66,7 @@ def show(campaign: str, follow: bool, fmt: str, db_url: str | None) -> None:
             with reading(engine) as connection:
                 view = campaign_view(connection, campaign)
             is_over = not follow or view.summary.status is not CampaignStatus.RUNNING
-            line = _progress(view)
+            line = printable(progress_line(view))
             if follow and line != said:
                 _echo_line(view, line, fmt)
                 said = line
@@ -105,66 +104,24 @@ def view_json(view: "CampaignView") -> dict[str, Any]:
     }
 
 
-def _row(each: "CampaignSummary") -> tuple[object, ...]:
-    from db.records import CellStatus
-
-    planned = each.cells or each.stored
-    done = each.done if each.cells else each.stored
-    return (
-        each.campaign,
-        each.cluster,
-        str(each.status),
-        planned,
-        done,
-        each.counts[CellStatus.FAILED],
-        planned - done,
-        each.created_at,
-    )
-
-
-def _progress(view: "CampaignView") -> str:
-    from db.records import CampaignStatus, CellStatus
-
-    summary = view.summary
-    if not summary.cells:
-        return f"{summary.campaign} {summary.status}: {summary.stored} runs ingested, no plan"
-    failed = summary.counts[CellStatus.FAILED]
-    parts = [f"{summary.done} of {summary.cells} cells done"]
-    parts += [f"{failed} failed"] if failed else []
-    parts += [f"now {view.now}"] if view.now else []
-    if view.time_left_s:
-        parts.append(f"about {format_duration(view.time_left_s)} left")
-    if summary.status is CampaignStatus.STALE:
-        parts.append(f"go on with `advisor measure --resume {summary.campaign}`")
-    return printable(f"{summary.campaign} {summary.status}: {'; '.join(parts)}")
-
-
 def _echo_view(view: "CampaignView") -> None:
     from advisor.commands.measure import echo_tuples
+    from advisor.reports.campaign_words import (
+        drift_words,
+        order_words,
+        origin_line,
+        progress_line,
+    )
     from db.records import CellStatus
 
     summary = view.summary
-    echo(_progress(view))
-    who = f", run by process {summary.pid} on {summary.host}" if summary.pid else ""
-    echo(printable(f"on {summary.cluster}, created {summary.created_at}{who}"))
-    order = "as asked" if summary.order_seed is None else f"shuffled, seed {summary.order_seed}"
+    echo(printable(progress_line(view)))
+    echo(printable(origin_line(summary)))
     if summary.cells:
-        echo(f"order: {order}; {drift_words(view.drift)}")
+        echo(f"{order_words(summary)}; {drift_words(view.drift)}")
     if view.tuples:
         echo("")
         echo_tuples(view.tuples)
     failed = [cell for cell in view.cells if cell.status is CellStatus.FAILED]
     for cell in failed:
         echo(printable(f"failed: {cell.run_id}: {cell.reason}"))
-
-
-def drift_words(drift: "Drift | None") -> str:
-    """What the baselines say of the machine, in one line."""
-    if drift is None:
-        return "drift of the machine: not known (too few baselines)"
-    seen = "" if drift.is_seen else ", none that could be told from zero"
-    return (
-        f"drift of the machine: step time {format_percent(drift.fraction_per_hour)} ± "
-        f"{format_percent(drift.half_width)} an hour (95 %, {drift.n} baselines over "
-        f"{format_duration(3600 * drift.hours)}){seen}"
-    )

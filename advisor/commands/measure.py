@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from advisor.commands.campaigns import drift_words
 from advisor.commands.ingest import harvest_json, harvest_words
 from advisor.commands.measured_database import check_database, opened_once
 from advisor.commands.options import (
@@ -300,6 +299,8 @@ _INTERRUPTING = "interrupted: the current run is being ended; Ctrl-C again does 
 
 
 def _echo_summary(measured: "Measured") -> None:
+    from advisor.reports.campaign_words import drift_words
+
     if not measured.tuples:
         return
     echo_tuples(measured.tuples)
@@ -313,6 +314,8 @@ def _echo_summary(measured: "Measured") -> None:
 
 def echo_tuples(tuples: Sequence["TupleSummary"]) -> None:
     """A table with a row for each tuple, and below it why some cannot run."""
+    from advisor.reports.campaign_words import tuple_name
+
     if any(each.way or each.recovered or _has_overhead(each) for each in tuples):
         rows = [_mechanism_row(each) for each in tuples]
         echo_table(_MECHANISM_HEADER, rows, numeric=(2, 4, 5, 6, 7, 8, 9))
@@ -322,7 +325,7 @@ def echo_tuples(tuples: Sequence["TupleSummary"]) -> None:
         echo_table(_HEADER, rows, numeric=(3, 5, 6, 7, 8, 9))
     for each in tuples:
         if each.infeasible_reason:
-            echo(printable(f"{_name(each)}: infeasible: {each.infeasible_reason}"))
+            echo(printable(f"{tuple_name(each)}: infeasible: {each.infeasible_reason}"))
 
 
 def _has_overhead(each: "TupleSummary") -> bool:
@@ -331,21 +334,17 @@ def _has_overhead(each: "TupleSummary") -> bool:
     return each.means[RunQuantity.OVERHEAD] is not None
 
 
-def _name(each: "TupleSummary") -> str:
-    name = f"{each.architecture} {each.mechanism} {each.trace or 'none'}"
-    told = (f"{key.removesuffix('_steps')} {value}" for key, value in each.parameters.items())
-    return ", ".join((name, *told))
-
-
 def _row(each: "TupleSummary") -> tuple[object, ...]:
     """What a loss does where nothing brings training back."""
+    from advisor.reports.campaign_words import outcome_words
+
     before, first, detected, after, slowdown, *_ = each.means.values()
     return (
         each.architecture,
         each.mechanism,
         each.trace or "none",
         each.runs,
-        _outcomes(each),
+        outcome_words(each),
         _words(before, format_number),
         _words(first, format_duration),
         _detected(each, detected),
@@ -357,14 +356,16 @@ def _row(each: "TupleSummary") -> tuple[object, ...]:
 
 def _mechanism_row(each: "TupleSummary") -> tuple[object, ...]:
     """What a mechanism costs and gives; as wide as a terminal of 100 columns, so means only."""
+    from advisor.reports.campaign_words import outcome_words, tuple_name
+
     before, _, detected, after, _, overhead, lost = (
         mean and replace(mean, half_width=None) for mean in each.means.values()
     )
     return (
-        _name(each),
+        tuple_name(each),
         each.way or "",
         str(each.runs) if each.valid == each.runs else f"{each.valid}/{each.runs}",
-        _outcomes(each),
+        outcome_words(each),
         _words(before, format_number),
         _words(overhead, format_percent),
         _detected(each, detected),
@@ -374,16 +375,8 @@ def _mechanism_row(each: "TupleSummary") -> tuple[object, ...]:
     )
 
 
-def _outcomes(each: "TupleSummary") -> str:
-    return ", ".join(_outcome(name, n, each.runs) for name, n in each.outcomes.items())
-
-
 def _detected(each: "TupleSummary", detected: "Mean | None") -> str:
     return _words(detected, format_duration) or ("not in time" if each.censored else "")
-
-
-def _outcome(name: str, n: int, runs: int) -> str:
-    return name if n == runs else f"{n} {name}"
 
 
 def _words(mean: "Mean | None", format_value: Callable[[float], str]) -> str:

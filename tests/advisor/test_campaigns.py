@@ -143,7 +143,7 @@ def test_records_that_were_put_aside_or_interrupted_are_not_ingested(
 
 
 def test_a_drift_says_whether_it_can_be_told_from_none() -> None:
-    from advisor.commands.campaigns import drift_words
+    from advisor.reports.campaign_words import drift_words
 
     assert drift_words(Drift(0.02, 0.01, 12, 2.0)) == (
         "drift of the machine: step time 2 % ± 1 % an hour (95 %, 12 baselines over 2 h)"

@@ -5,12 +5,14 @@ Looked at by a person; the two of the README are kept in docs/pictures/.
 
 import argparse
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from playwright.sync_api import Browser
 
 from advisor.evidence import opened
-from tests.app import measured
+from tests.app import campaigns, measured
 from tests.app.browser import chromium, serving
 
 _ADDRESS = "?architecture=a2&state-size=204.7MB&mtbf=4h&detection=30s&warning-lead=2s"
@@ -21,6 +23,7 @@ _PAGES = {
     "coverage": "coverage",
     "operating-points": "operating-points",
     "runs": "runs",
+    "campaigns": "campaigns",
     "sql": "sql",
     "saved": "saved",
 }
@@ -34,6 +37,11 @@ _RUNS = {
     "coverage-measured": f"coverage?cluster={measured.CLUSTER}",
 }
 """Pages with runs of their own cluster, so from a database of their own, and whole."""
+_CAMPAIGNS = {
+    "campaign-running": "campaigns",
+    "campaign-interrupted": f"campaigns?campaign={campaigns.CAMPAIGN}",
+}
+"""Pages with campaigns of the same cluster, one interrupted and one that runs; whole too."""
 _WIDTHS = {"wide": 1280, "narrow": 390}
 _HEIGHT = 900
 
@@ -62,11 +70,47 @@ def main() -> None:
         made = [*measured.records(), *measured.mechanism_records()]
         measured.store(database, Path(folder), *made)
         with serving(database) as address, chromium() as browser:
-            for page, path in _RUNS.items():
-                for width in _WIDTHS:
-                    for scheme in ("light", "dark"):
-                        target = arguments.all / f"{page}-{width}-{scheme}.png"
-                        _shoot(browser, f"{address}/{path}", _WIDTHS[width], scheme, target, True)
+            _shoot_whole(browser, address, _RUNS, arguments.all)
+        database = Path(folder) / "campaigns.db"
+        with opened(str(database)):
+            pass
+        with (
+            _campaigns(database, Path(folder)),
+            serving(database) as address,
+            chromium() as browser,
+        ):
+            _shoot_whole(browser, address, _CAMPAIGNS, arguments.all)
+
+
+@contextmanager
+def _campaigns(database: Path, folder: Path) -> Iterator[None]:
+    """One that was interrupted, a newer one that runs as long as the pictures are taken, and a
+    calibration of their cluster."""
+    url = str(database)
+    with campaigns.running(url, folder / "interrupted") as interrupted:
+        interrupted.run(15, failing=[5, 6])
+        interrupted.start()
+        interrupted.let_go()
+    campaigns.calibrate(url, folder)
+    every = {
+        "architectures": ("a1-sync", "a2", "a3", "a4", "a5", "a6", "a7"),
+        "mechanisms": [f"ft{number}" for number in range(1, 10)],
+        "traces": (None, "F1", "F2", "F3"),
+        "seeds": (0, 1, 2),
+    }
+    name = "20261130-090000-ab12cd34"
+    with campaigns.running(url, folder / "running", name, **every) as running:
+        running.run(300, failing=[7, 100])
+        running.start()
+        yield
+
+
+def _shoot_whole(browser: Browser, address: str, pages: Mapping[str, str], folder: Path) -> None:
+    for page, path in pages.items():
+        for width in _WIDTHS:
+            for scheme in ("light", "dark"):
+                target = folder / f"{page}-{width}-{scheme}.png"
+                _shoot(browser, f"{address}/{path}", _WIDTHS[width], scheme, target, True)
 
 
 def _shoot(

@@ -16,7 +16,10 @@ from tests.app.browser import WAIT_MS, serving, settled
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
-_PAGES = ("", "frontier", "sensitivity", "coverage", "operating-points", "runs", "sql", "saved")
+_PAGES = (
+    *("", "frontier", "sensitivity", "coverage", "operating-points", "runs", "campaigns", "sql"),
+    "saved",
+)
 
 
 @pytest.fixture(scope="module")
