@@ -30,11 +30,13 @@ _MOST_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """One row as it stands in its file; `where` names file and row for a person."""
+    """One row as it stands in its file; `where` names file and row for a person. One that only
+    `adds` leaves a row of the same key as it is."""
 
     kind: Kind
     where: str
     values: Mapping[str, Any]
+    adds: bool = False
 
 
 def invalid(problems: Iterable[str]) -> InvalidDataError:
@@ -170,7 +172,7 @@ def _kind_rows(kind: Kind, rows: Any, name: str) -> Iterator[RawRow]:
             raise invalid(
                 [f"{where}: unknown columns {', '.join(unknown)}; known: {', '.join(kind.columns)}"]
             )
-        yield RawRow(kind, where, row)
+        yield RawRow(kind, where, row, adds=kind.is_catalogue)
 
 
 def write_bundle(bundle: Mapping[str, Any], path: Path) -> None:

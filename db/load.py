@@ -1,7 +1,8 @@
 """Loads data folders and bundles, all or nothing; what is shipped by the same code as what is not.
 
 Every problem of every row is named before anything is written. Loading the same rows again
-changes nothing; rows that are in the database but not in the files stay.
+changes nothing; rows that are in the database but not in the files stay. A bundle adds to the
+catalogue of architectures, mechanisms and their compatibility, and changes nothing of it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -225,7 +226,9 @@ def _store(connection: Connection, kind: Kind, rows: list[_Parsed]) -> Counts:
     changed = [
         row.values
         for row in rows
-        if row.key in stored and not row.values.items() <= stored[row.key].items()
+        if row.key in stored
+        and not row.raw.adds
+        and not row.values.items() <= stored[row.key].items()
     ]
     if new:
         connection.execute(insert(kind.sql_table), [_own(kind, values) for values in new])

@@ -50,7 +50,8 @@ def test_it_fits_the_schema(path: Path) -> None:
 
 @each_bundle
 def test_it_is_what_export_writes(reading_url: str, path: Path) -> None:
-    """So the catalogue in it is the one in the CSV files, and loading it changes nothing there."""
+    """With the catalogue of the CSV files, which a bundle does not change: after such a change,
+    `advisor db export` from a new database writes the bundle anew."""
     assert bundle_text(export(reading_url, path.stem)) + "\n" == path.read_text(encoding="utf-8")
 
 

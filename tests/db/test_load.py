@@ -466,6 +466,23 @@ def test_a_folder_brings_the_bundles_of_its_clusters(database_url: str, with_clu
     assert rows(database_url) == before
 
 
+def test_a_bundle_leaves_the_catalogue_as_it_is(database_url: str, folder: Path) -> None:
+    """It may be older than the program, and what the program says of itself is in its CSV files."""
+    load(database_url, folder)
+    before = rows(database_url)
+    bundle = json.loads(bundle_text(export(database_url, "tiny")), parse_float=Decimal)
+    kinds = bundle["kinds"]
+    kinds["architectures"][0] |= {"name": "Old ring", "capabilities": "full_rank_group"}
+    kinds["mechanisms"][0]["cadence"] = "every_step"
+    kinds["compatibility"][0] |= {"status": "infeasible", "reason": "as was thought once"}
+    assert not load_rows(database_url, bundle_rows(bundle, "old")).changed
+    assert rows(database_url) == before
+    kinds["architectures"].append({"architecture": "new", "name": "New", "capabilities": "other"})
+    assert load_rows(database_url, bundle_rows(bundle, "old")).kinds["architectures"].added == 1
+    kinds["clusters"][0]["nodes"] = 3
+    assert load_rows(database_url, bundle_rows(bundle, "old")).kinds["clusters"].updated == 1
+
+
 def test_a_mistake_in_a_bundle_of_a_folder_loads_nothing(
     database_url: str, with_cluster: Path
 ) -> None:
