@@ -76,7 +76,7 @@ def test_frontier_of_native_degradation_says_why_it_is_empty(page: Page) -> None
 
 
 def test_coverage_counts_and_reasons(page: Page) -> None:
-    shown = page("coverage")
+    shown = page("coverage", runs_of="this cluster")
     assert "**0** observed, **52** analytical, **9** infeasible, **9** degenerate" in texts(shown)
     assert "full\\_rank\\_group" in "\n".join(shown.table[0].value["why"])
     assert len(shown.table[0].value) == 18
