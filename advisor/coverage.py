@@ -1,7 +1,8 @@
 """Which tuples of architecture, mechanism and trace were observed: the paper's Table IV, counted.
 
 The paper has seven architectures (A1 is one, however its server waits), nine mechanisms and three
-traces. A tuple is observed where a valid run of this database says what happened.
+traces. A tuple is observed where a valid run says what happened: one of this database, or one
+behind an operating point that a bundle brought from another.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -92,7 +93,10 @@ def coverage(connection: Connection, cluster: str | None = None) -> Coverage:
     """Of one cluster, or of all that the database knows. Raises NotFoundError."""
     require_cluster(connection, cluster)
     return covered(
-        coverage_queries.run_counts(connection, cluster),
+        (
+            *coverage_queries.run_counts(connection, cluster),
+            *coverage_queries.carried_counts(connection, cluster),
+        ),
         coverage_queries.published_tuples(connection, cluster),
         coverage_queries.compatibility(connection),
     )

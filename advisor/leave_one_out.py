@@ -243,7 +243,9 @@ def _without_restores(
     left_out = {p.point_id for p in points}
 
     def emptied(point: OperatingPoint) -> OperatingPoint:
-        values = {q: v for q, v in point.values.items() if q is not Quantity.RESTORE}
+        values: dict[Quantity, EvidencedValue] = {
+            q: v for q, v in point.values.items() if q is not Quantity.RESTORE
+        }
         return replace(point, values=values) if point.point_id in left_out else point
 
     return replace(evidence, points=tuple(map(emptied, evidence.points)))

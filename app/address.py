@@ -18,6 +18,7 @@ import streamlit as st
 from app.markdown import message
 
 _WRITTEN, _PAGE, _COMING, _SHOWN, _AWAITED = "_written", "_page", "_coming", "_shown", "_awaited"
+_DEFAULTS = "_defaults"
 _LISTED = 12
 _Values = dict[str, list[str]]
 
@@ -152,13 +153,17 @@ def _awaited(key: str) -> bool:
 
 
 def _seed(key: str, default: Any, read: Any) -> None:
-    """Gives the field what the address says, or at first its default."""
-    coming: _Values = st.session_state[_COMING]
+    """Gives the field what the address says, or its default: at first, and when that has moved
+    under a field that still holds it, since the address says nothing of such a field."""
+    state = st.session_state
+    coming: _Values = state[_COMING]
+    before = state.setdefault(_DEFAULTS, {}).get(key, default)
+    state[_DEFAULTS][key] = default
     if key in coming:
         values = coming.pop(key)
-        st.session_state[key] = read(values) if values else default
-    elif key not in st.session_state:
-        st.session_state[key] = default
+        state[key] = read(values) if values else default
+    elif key not in state or (before != default and state[key] == before):
+        state[key] = default
 
 
 def _note(key: str, value: Any, default: Any, *, always: bool = False) -> Any:

@@ -34,9 +34,14 @@ _STARTING_STATE = "204.7MB"
 _OPENED = "_opened_file"
 
 
+def first_cluster(names: Sequence[str]) -> str:
+    """The cluster that is shown until somebody chooses another, of at least one."""
+    return DEFAULT_CLUSTER if DEFAULT_CLUSTER in names else names[0]
+
+
 def choose_cluster(names: Sequence[str]) -> str:
     """The cluster, for every page."""
-    first = DEFAULT_CLUSTER if DEFAULT_CLUSTER in names else names[0]
+    first = first_cluster(names)
     return address.choice(
         st.sidebar, "Cluster", "cluster", names, first, help=BY_OPTION["cluster"].help
     )

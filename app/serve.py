@@ -17,16 +17,19 @@ _MAIN = Path(__file__).with_name("main.py")
 
 
 def warm_up() -> None:
-    """Loads the pages, and fills the caches that all sessions share with the first cluster."""
+    """Loads the pages, and fills the caches that all sessions share with the cluster that is shown
+    first."""
     # Streamlit remarks that no page is being drawn, which is so: already when pages are imported.
     logging.disable(logging.WARNING)
     import_module("app.router")
     from app import data
+    from app.form import first_cluster
 
     # Whatever is wrong with the database is said on the page, to whoever opens it.
     with suppress(DatabaseError):
-        for cluster in data.clusters()[:1]:
-            data.loaded(cluster)
+        names = data.clusters()
+        if names:
+            data.loaded(first_cluster(names))
     logging.disable(logging.NOTSET)
 
 

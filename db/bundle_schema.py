@@ -1,6 +1,6 @@
 """The JSON schema of a bundle, made from the row models; kept in data/schemas for other programs.
 
-python -m db.bundle_schema > data/schemas/cluster-bundle-1.schema.json
+python -m db.bundle_schema > data/schemas/cluster-bundle-2.schema.json
 """
 
 import json
@@ -8,8 +8,6 @@ from typing import Any
 
 from db.files import FORMAT, VERSION
 from db.kinds import KINDS, Kind
-
-_UTC = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
 
 
 def bundle_schema() -> dict[str, Any]:
@@ -22,7 +20,6 @@ def bundle_schema() -> dict[str, Any]:
         "properties": {
             "format": {"const": FORMAT},
             "version": {"const": VERSION},
-            "exported_at": {"type": "string", "pattern": _UTC},
             "kinds": {
                 "type": "object",
                 "properties": {

@@ -114,7 +114,7 @@ def store_plan(
 ) -> Taken:
     """Stores the campaign and all its cells at once, in the hands of this controller.
 
-    Raises InvalidDataError where the cluster is another one of the same name.
+    Raises InvalidDataError where the cluster is another one of the same name, or came in a bundle.
     """
     campaign = plan.campaign.campaign
     with writing(engine) as connection:

@@ -1,11 +1,12 @@
 """Exports one cluster as a bundle that `db.load` reads back, here or in another database.
 
 A bundle holds the cluster's own rows, the whole catalogue of architectures, mechanisms and their
-compatibility (advice needs all of it), and the workloads and sources that those rows cite.
+compatibility (advice needs all of it), and the workloads and sources that those rows cite. It is
+made from these rows alone, in the order of their keys: loaded into an empty database and exported
+again, it is the same to the last byte.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -41,7 +42,6 @@ def export(url: str, cluster: str) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "exported_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "kinds": {
             kind.name: [from_table(kind, row) for row in rows[kind.name]]
             for kind in KINDS

@@ -1,8 +1,10 @@
-"""Reads a folder of CSV files or a bundle file into raw rows, and writes bundles.
+"""Reads a data folder or a bundle file into raw rows, and writes bundles.
 
-A bundle is one JSON object: {"format": "failbench-advisor-cluster", "version": 1, "exported_at":
-..., "kinds": {"clusters": [{...}, ...], ...}}, with the columns and units of the CSV files. What
-a bundle may hold is also in data/schemas/cluster-bundle-1.schema.json.
+A data folder has one CSV file a kind, and bundles in its folder `clusters`, one a cluster. A
+bundle is one JSON object: {"format": "failbench-advisor-cluster", "version": 2, "kinds":
+{"clusters": [{...}, ...], ...}}, with the columns and units of the CSV files. It says nothing of
+when it was written, so that one and the same evidence is one and the same file. What a bundle may
+hold is also in data/schemas/cluster-bundle-2.schema.json.
 """
 
 import csv
@@ -19,18 +21,22 @@ from db.kinds import BY_NAME, KINDS, Kind
 from db.whole_file import write_whole
 
 FORMAT = "failbench-advisor-cluster"
-VERSION = 1
+VERSION = 2
+CLUSTERS = "clusters"
+"""The folder of a data folder that holds bundles."""
 LARGEST_FILE_BYTES = 64_000_000
 _MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True)
 class RawRow:
-    """One row as it stands in its file; `where` names file and row for a person."""
+    """One row as it stands in its file; `where` names file and row for a person. One that only
+    `adds` leaves a row of the same key as it is."""
 
     kind: Kind
     where: str
     values: Mapping[str, Any]
+    adds: bool = False
 
 
 def invalid(problems: Iterable[str]) -> InvalidDataError:
@@ -43,16 +49,17 @@ def invalid(problems: Iterable[str]) -> InvalidDataError:
     return InvalidDataError(" ".join(message.split()), tuple(found))
 
 
-def read(path: Path) -> list[RawRow]:
-    """Every row of a folder or of a bundle file. Raises InvalidDataError."""
+def read(path: Path) -> list[list[RawRow]]:
+    """What is to be loaded, in that order: a bundle file's rows; or those of a folder's CSV files,
+    then those of each of its bundles, by name. Raises InvalidDataError."""
     if path.is_dir():
         return _read_folder(path)
     if path.is_file():
-        return _read_bundle(path)
+        return [list(_read_bundle(path))]
     raise invalid([f"{path} is neither a folder of CSV files nor a bundle file"])
 
 
-def _read_folder(folder: Path) -> list[RawRow]:
+def _read_folder(folder: Path) -> list[list[RawRow]]:
     files = {file.name for file in folder.glob("*.csv")}
     expected = [kind.file for kind in KINDS]
     unknown = sorted(files.difference(expected))
@@ -63,18 +70,23 @@ def _read_folder(folder: Path) -> list[RawRow]:
     problems: list[str] = []
     for kind in KINDS:
         if kind.file in files:
-            _collect(_read_csv(kind, folder / kind.file), rows, problems)
+            rows += _collected(_read_csv(kind, folder / kind.file), problems)
+    bundles = [
+        _collected(_read_bundle(file), problems)
+        for file in sorted((folder / CLUSTERS).glob("*.json"))
+    ]
     if problems:
         raise invalid(problems)
-    return rows
+    return [rows, *bundles]
 
 
-def _collect(found: Iterator[RawRow], rows: list[RawRow], problems: list[str]) -> None:
-    """Adds a file's rows, or its problem: the other files are looked at all the same."""
+def _collected(found: Iterator[RawRow], problems: list[str]) -> list[RawRow]:
+    """A file's rows, or its problem: the other files are looked at all the same."""
     try:
-        rows.extend(found)
+        return list(found)
     except InvalidDataError as error:
         problems.extend(error.problems)
+        return []
 
 
 def _read_csv(kind: Kind, path: Path) -> Iterator[RawRow]:
@@ -122,12 +134,12 @@ def _read_text(path: Path) -> str:
         raise invalid([f"{path} is not UTF-8 text (byte {error.start})"]) from error
 
 
-def _read_bundle(path: Path) -> list[RawRow]:
+def _read_bundle(path: Path) -> Iterator[RawRow]:
     try:
         bundle = json.loads(_read_text(path), parse_float=Decimal, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise invalid([f"{path} is not JSON: {error}"]) from error
-    return bundle_rows(bundle, path.name)
+    yield from bundle_rows(bundle, path.name)
 
 
 def _refuse_constant(name: str) -> NoReturn:
@@ -141,9 +153,9 @@ def bundle_rows(bundle: Any, name: str) -> list[RawRow]:
     if bundle.get("version") != VERSION:
         raise invalid([f"{name} has version {bundle.get('version')!r}, known is {VERSION}"])
     kinds = bundle.get("kinds")
-    unknown = set(bundle) - {"format", "version", "exported_at", "kinds"}
+    unknown = set(bundle) - {"format", "version", "kinds"}
     if not isinstance(kinds, dict) or unknown:
-        raise invalid([f"{name}: a bundle holds format, version, exported_at and kinds"])
+        raise invalid([f"{name}: a bundle holds format, version and kinds"])
     strange = sorted(set(kinds) - set(BY_NAME))
     if strange:
         raise invalid([f"{name}: unknown kinds {', '.join(strange)}; known: {', '.join(BY_NAME)}"])
@@ -160,7 +172,7 @@ def _kind_rows(kind: Kind, rows: Any, name: str) -> Iterator[RawRow]:
             raise invalid(
                 [f"{where}: unknown columns {', '.join(unknown)}; known: {', '.join(kind.columns)}"]
             )
-        yield RawRow(kind, where, row)
+        yield RawRow(kind, where, row, adds=kind.is_catalogue)
 
 
 def write_bundle(bundle: Mapping[str, Any], path: Path) -> None:

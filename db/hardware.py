@@ -1,4 +1,5 @@
-"""The clusters that records name: added where they are new, refused where they are another's.
+"""The clusters that records name: added where they are new, refused where they are another's or
+where the runs behind their numbers are elsewhere.
 
 Rows are added unless they are there, and never changed: any number of processes may add at once.
 """
@@ -6,7 +7,7 @@ Rows are added unless they are there, and never changed: any number of processes
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, text
 from sqlalchemy.dialects import postgresql, sqlite
 
 from db.errors import AnotherClusterError
@@ -15,6 +16,14 @@ from db.run_record import ClusterPart
 from db.run_rows import Row, source_id
 
 _TABLES = Base.metadata.tables
+_WITHOUT_RUNS = """
+SELECT 1
+FROM operating_points p
+JOIN operating_point_values v ON v.point_id = p.point_id
+WHERE p.cluster = :cluster AND v.source_id = :source_id
+  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.cluster = :cluster)
+LIMIT 1
+"""
 _SAME_MEMORY = 0.02
 """Kernels differ in how much of a machine's memory they report."""
 
@@ -24,6 +33,20 @@ def add_cluster(connection: Connection, cluster: ClusterPart) -> None:
     row = {**cluster.model_dump(), "source_id": source_id(cluster.cluster)}
     add_row(connection, "clusters", row)
     refuse_other_hardware(connection, cluster)
+
+
+def refuse_without_runs(connection: Connection, cluster: str) -> None:
+    """Raises AnotherClusterError if a bundle brought what is known of the cluster.
+
+    Its runs are not here, so new ones could not be pooled with them: operating points of the
+    same conditions would take the place of better ones. Where runs are here, it is measured here.
+    """
+    measured = {"cluster": cluster, "source_id": source_id(cluster)}
+    if connection.execute(text(_WITHOUT_RUNS), measured).first():
+        raise AnotherClusterError(
+            f"cluster {cluster!r} came in a bundle, without its runs: measure under another name "
+            "(--cluster), or its operating points would be replaced, not added to"
+        )
 
 
 def refuse_other_hardware(connection: Connection, cluster: ClusterPart) -> None:

@@ -33,7 +33,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One kind of row. `optional` columns may be absent from a file and then stay as they are."""
+    """One kind of row. `optional` columns may be absent from a file and then stay as they are.
+
+    `is_catalogue`: what the program says of itself, and no measurement. A bundle brings it to a
+    database that lacks it, and changes nothing of it, since a bundle may be older than the program.
+    """
 
     name: str
     table: str
@@ -41,6 +45,7 @@ class Kind:
     renamed: Mapping[str, Column] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
+    is_catalogue: bool = False
 
     @property
     def file(self) -> str:
@@ -97,9 +102,9 @@ KINDS = (
         rows.SoftwareStackRow,
         optional=("superseded_by",),
     ),
-    Kind("architectures", "architectures", rows.ArchitectureRow),
-    Kind("mechanisms", "mechanisms", rows.MechanismRow),
-    Kind("compatibility", "compatibility", rows.CompatibilityRow),
+    Kind("architectures", "architectures", rows.ArchitectureRow, is_catalogue=True),
+    Kind("mechanisms", "mechanisms", rows.MechanismRow, is_catalogue=True),
+    Kind("compatibility", "compatibility", rows.CompatibilityRow, is_catalogue=True),
     Kind("workloads", "workloads", rows.WorkloadRow),
     Kind(
         "calibrations",

@@ -1,7 +1,8 @@
-"""Loads data folders and bundles, all or nothing.
+"""Loads data folders and bundles, all or nothing; what is shipped by the same code as what is not.
 
 Every problem of every row is named before anything is written. Loading the same rows again
-changes nothing; rows that are in the database but not in the files stay.
+changes nothing; rows that are in the database but not in the files stay. A bundle adds to the
+catalogue of architectures, mechanisms and their compatibility, and changes nothing of it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -61,30 +62,64 @@ class _Parsed:
 
 
 def load(url: str, path: Path | None = None) -> LoadReport:
-    """Loads a folder of CSV files or a bundle file; None is the shipped data.
+    """Loads a data folder (CSV files, then the bundles of its clusters) or a bundle file; None is
+    the shipped data.
 
     Raises InvalidDataError, which names file, row, column, input and what would be valid.
     """
-    return load_rows(url, files.read(path or resource_dir("data")))
+    return _load(url, files.read(path or resource_dir("data")))
 
 
 def load_rows(url: str, raw: Iterable[RawRow]) -> LoadReport:
     """The same for rows that were read already (`db.files.bundle_rows`)."""
-    parsed = _parse(raw)
+    return _load(url, [raw])
+
+
+def _load(url: str, parts: Iterable[Iterable[RawRow]]) -> LoadReport:
+    """Stores one part after the other, so that a bundle may say again what stands in a CSV file,
+    in one transaction."""
+    parsed = _parse(parts)
     engine = open_engine(url)
     try:
         check_schema(engine)
         with writing(engine) as connection:
-            return _store_all(connection, parsed)
+            return _together(_store_all(connection, part) for part in parsed)
     except IntegrityError as error:
         raise files.invalid([f"the database refuses a row: {error.orig}"]) from error
     finally:
         engine.dispose()
 
 
-def _parse(raw: Iterable[RawRow]) -> list[_Parsed]:
-    parsed: list[_Parsed] = []
+def _together(reports: Iterable[LoadReport]) -> LoadReport:
+    """What was done with each kind in all parts, in the order of KINDS."""
+    found: dict[str, list[Counts]] = {}
+    for report in reports:
+        for name, counts in report.kinds.items():
+            found.setdefault(name, []).append(counts)
+    return LoadReport(
+        {
+            kind.name: Counts(
+                added=sum(each.added for each in found[kind.name]),
+                updated=sum(each.updated for each in found[kind.name]),
+                unchanged=sum(each.unchanged for each in found[kind.name]),
+            )
+            for kind in KINDS
+            if kind.name in found
+        }
+    )
+
+
+def _parse(parts: Iterable[Iterable[RawRow]]) -> list[list[_Parsed]]:
     problems: list[str] = []
+    parsed = [_parse_part(part, problems) for part in parts]
+    if problems:
+        raise files.invalid(problems)
+    return parsed
+
+
+def _parse_part(raw: Iterable[RawRow], problems: list[str]) -> list[_Parsed]:
+    """The valid rows; what is wrong with the others is added to `problems`."""
+    parsed: list[_Parsed] = []
     for row in raw:
         try:
             parsed.append(_parse_row(row))
@@ -93,8 +128,6 @@ def _parse(raw: Iterable[RawRow]) -> list[_Parsed]:
         except ValueError as error:
             problems.append(f"{row.where}: {error}")
     problems.extend(_duplicates(parsed))
-    if problems:
-        raise files.invalid(problems)
     return parsed
 
 
@@ -193,7 +226,9 @@ def _store(connection: Connection, kind: Kind, rows: list[_Parsed]) -> Counts:
     changed = [
         row.values
         for row in rows
-        if row.key in stored and not row.values.items() <= stored[row.key].items()
+        if row.key in stored
+        and not row.raw.adds
+        and not row.values.items() <= stored[row.key].items()
     ]
     if new:
         connection.execute(insert(kind.sql_table), [_own(kind, values) for values in new])

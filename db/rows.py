@@ -4,6 +4,7 @@ pydantic collects every error of a row at once. The rules repeat those of the ta
 person who mistyped a cell needs better words than a constraint's name.
 """
 
+import re
 from decimal import Decimal
 from typing import Annotated, Any, Generic, Self, TypeVar
 
@@ -31,13 +32,14 @@ from db.records import (
     ValidationRole,
 )
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _LARGEST = Decimal("1e290")
 _LARGEST_COUNT = 2**63 - 1
 
 
 def _storable(text: str) -> str:
     """Both databases must take it: no control characters but line breaks, no lone surrogates."""
-    if any(ord(character) < 32 and character not in "\t\n" for character in text):
+    if _CONTROL.search(text):
         raise ValueError("holds a control character")
     try:
         text.encode()

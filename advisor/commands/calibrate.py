@@ -76,10 +76,11 @@ def command(
             raise UserError("name this machine: --cluster NAME, as in `advisor measure`")
         place = (folder or default_path().parent / "runs").absolute()
         arguments = [f"--{name}={options[name]}" for name in _OPTIONS if options[name] is not None]
-        arguments += [f"--folder={place}"]
-        arguments += [f"--{name}" for name, on in (("quick", quick), ("check", check)) if on]
-        shown = f"advisor calibrate {shlex.join(arguments)}"
-        child = harness_command([*arguments, f"--command={shown}"], "calibrate")
+        flags = [f"--{name}" for name, on in (("quick", quick), ("check", check)) if on]
+        # The command goes into bundles: the place in it is as it was typed.
+        said = [*arguments, *([] if folder is None else [f"--folder={folder}"]), *flags]
+        told = [f"--folder={place}", *flags, f"--command=advisor calibrate {shlex.join(said)}"]
+        child = harness_command([*arguments, *told], "calibrate")
         calibrated = calibrate(url, child)
     if fmt == "json":
         echo_json(calibrated.as_json())

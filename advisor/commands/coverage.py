@@ -32,7 +32,8 @@ def command(cluster: str | None, fmt: str, db_url: str | None) -> None:
     """Which tuples of architecture, mechanism and trace were observed, and which were not.
 
     The paper's grid: seven architectures (A1 sync and async are one), nine mechanisms, F1 to F3. A
-    tuple is observed if a valid run of it is in the database.
+    tuple is observed if a valid run of it is in the database, or behind an operating point that
+    came in a bundle.
     """
     from advisor.coverage import coverage
     from advisor.evidence import opened

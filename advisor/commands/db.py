@@ -65,7 +65,8 @@ def check(db_url: str | None) -> None:
 def load(path: Path | None, db_url: str | None) -> None:
     """Load a bundle that `advisor db export` wrote, or a folder of CSV files as in data/.
 
-    Without FILE, the shipped data. Loading twice changes nothing; a bad row loads nothing.
+    Such a folder may have bundles in a folder `clusters`. Without FILE, the shipped data.
+    Loading twice changes nothing; a bad row loads nothing.
     """
     from advisor.evidence import opened
     from db.load import load as load_data

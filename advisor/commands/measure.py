@@ -1,7 +1,7 @@
 """`advisor measure`: runs training under faults on this machine, and stores what it shows."""
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -176,29 +176,37 @@ def command(
     arguments += [f"--mechanism={name}" for names in mechanisms for name in names]
     arguments += [f"--trace={name}" for name in traces]
     chosen = {**options, "pg_timeout": _seconds(pg_timeout_s), "lead": _lead(lead_s)}
-    chosen["campaign_file"] = None if campaign_file is None else campaign_file.absolute()
     arguments += ["--matrix"] if matrix else []
-    for name, value in chosen.items():
-        if value is not None:
-            arguments.append(f"--{name.replace('_', '-')}={value}")
+    arguments += _written(chosen)
+    places = {"campaign_file": campaign_file, "folder": folder}
     if resume is not None:
-        _refuse_beside_resume(arguments, folder, target, max_seeds)
+        _refuse_beside_resume([*arguments, *_written(places)], target, max_seeds)
         _report(measure(database_url(db_url), resume=resume), fmt)
         return
     if not (architectures or matrix or campaign_file):
         raise UserError("say what to run: --architecture, --matrix, --campaign-file or --resume")
     records = (folder or default_path().parent / "runs").absolute()
-    arguments.append(f"--folder={records}")
-    shown_command = f"advisor measure {shlex.join([*arguments, *_targeted(target, max_seeds)])}"
-    arguments.append(f"--command={shown_command}")
+    # The command is kept as evidence, also in other databases: places in it are as they were typed.
+    said = [*arguments, *_written(places), *_targeted(target, max_seeds)]
+    places = {"campaign_file": campaign_file and campaign_file.absolute(), "folder": records}
+    arguments += [*_written(places), f"--command=advisor measure {shlex.join(said)}"]
     wanted = _target(target, options["seeds"] or 1, max_seeds)
     _report(measure(database_url(db_url), harness_command(arguments), records, target=wanted), fmt)
 
 
+def _written(options: Mapping[str, object]) -> list[str]:
+    """The options that were given, as words."""
+    return [
+        f"--{name.replace('_', '-')}={value}"
+        for name, value in options.items()
+        if value is not None
+    ]
+
+
 def _refuse_beside_resume(
-    arguments: Sequence[str], folder: Path | None, target: float | None, max_seeds: int | None
+    arguments: Sequence[str], target: float | None, max_seeds: int | None
 ) -> None:
-    if arguments or any(value is not None for value in (folder, target, max_seeds)):
+    if arguments or any(value is not None for value in (target, max_seeds)):
         raise UserError("--resume goes on with a campaign as it was planned: leave other options")
 
 

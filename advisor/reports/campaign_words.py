@@ -164,4 +164,4 @@ def _tuple_row(each: TupleSummary) -> Mapping[str, Any]:
 
 def _value(each: TupleSummary, quantity: RunQuantity) -> float | None:
     mean = each.means[quantity]
-    return mean and mean.value
+    return None if mean is None else mean.value

@@ -84,6 +84,7 @@ _MISSING = {
     MissingReason.FAILED: "no run gave it",
     MissingReason.NOT_PUBLISHED: "not published",
 }
+_NOT_HERE = f"{ABSENT} (its runs are not here)"
 _DISPERSION = {
     DispersionKind.CI95_HALF_WIDTH: "",
     DispersionKind.HALF_RANGE: " (half range)",
@@ -179,7 +180,7 @@ def exposure_rows(
             exposure.trace or NO_FAULT,
             ", ".join(own) or ABSENT,
             ABSENT if exposure.n is None else str(exposure.n),
-            exposure.backend or _absent(MissingReason.NOT_PUBLISHED),
+            exposure.backend or _absent_backend(exposure),
             value_words(exposure.throughput),
             *_detections(exposure, firsts.get(exposure.point_id)),
             {True: "halts", False: "goes on", None: f"{ABSENT} (nobody knows)"}[exposure.halts],
@@ -215,13 +216,17 @@ def _conditions(exposure: Exposure) -> Iterator[str]:
         yield f"timeout {format_duration(exposure.group_timeout_s)}"
 
 
+def _absent_backend(exposure: Exposure) -> str:
+    return _NOT_HERE if is_measured(exposure) else _absent(MissingReason.NOT_PUBLISHED)
+
+
 def _detections(exposure: Exposure, first: Mean | None) -> tuple[str, str]:
     """A published detection is the first sign of the failure; ours goes on to the last rank."""
     words = value_words(exposure.detection)
     if not is_measured(exposure):
         return words, _absent(MissingReason.NOT_PUBLISHED)
     if exposure.detector is None:
-        return f"{ABSENT} (its runs are not here)", words
+        return _NOT_HERE, words
     return mean_words(first), words
 
 

@@ -25,8 +25,9 @@ def page(shown: Shown) -> None:
     st.caption(
         f"A tuple is one of the paper's {len(ARCHITECTURES)} architectures (A1 sync and async are "
         f"one) with one of its {len(MECHANISMS)} mechanisms under {', '.join(TRACES)}. It is "
-        "observed if a valid run of it is in the database, analytical if only a publication has "
-        "numbers of it. A cell shows under how many of the traces its pair was observed."
+        "observed if a valid run of it is in the database, or behind an operating point that came "
+        "in a bundle; analytical if only a publication has numbers of it. A cell shows under how "
+        "many of the traces its pair was observed."
     )
     figure(coverage(cells(found)), "coverage", "Architectures and mechanisms: what was observed")
     st.subheader("Tuple by tuple")

@@ -13,7 +13,6 @@ from tempfile import TemporaryDirectory
 
 from advisor.evidence import load_evidence, opened
 from advisor.leave_one_out import leave_one_out
-from db.load import load
 from db.records import ClusterEvidence
 
 TABLE = Path(__file__).with_name("leave_one_out_errors.csv")
@@ -21,8 +20,6 @@ COLUMNS = (
     *("cluster", "rule", "part", "n", "median_fraction", "largest_fraction"),
     *("n_apart", "largest_apart_fraction"),
 )
-_DATA = Path(__file__).resolve().parents[2]
-_BUNDLES = (_DATA / "docs" / "measurements" / "2-cores-8-ranks-matrix.json",)
 CLUSTERS = ("matilda-8xv100", "2-cores-8-ranks")
 
 Key = tuple[str, str, str]
@@ -32,13 +29,9 @@ Row = dict[str, str]
 
 @contextmanager
 def shipped_evidence() -> Iterator[list[ClusterEvidence]]:
-    """The paper's cluster, and the measured ones from their bundles, through a real database."""
+    """The paper's cluster and the measured ones, through a real database of a first use."""
     with TemporaryDirectory() as folder:
         database = str(Path(folder) / "advisor.db")
-        with opened(database):
-            pass
-        for bundle in _BUNDLES:
-            load(f"sqlite:///{database}", bundle)
         with opened(database) as engine:
             yield [load_evidence(engine, name) for name in CLUSTERS]
 

@@ -202,6 +202,11 @@ def test_options_reach_the_harness(
         *(f"--folder={tmp_path}", "--quick", "--check"),
     ]
     assert noted.startswith("--command=advisor calibrate --cluster=mybox ")
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["calibrate", "--cluster", "mybox", "--folder", "runs", "--quick"]) == 1
+    capsys.readouterr()
+    assert f"--folder={tmp_path / 'runs'}" in seen[1]
+    assert "--command=advisor calibrate --cluster=mybox --folder=runs --quick" in seen[1]
 
 
 def test_ctrl_c_stores_nothing(database: Path, tmp_path: Path) -> None:

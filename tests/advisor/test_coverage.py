@@ -19,9 +19,13 @@ from advisor.coverage import (
     coverage,
     covered,
 )
-from db.coverage_queries import RunCount
+from db.coverage_queries import RunCount, _carried
 from db.errors import NotFoundError
+from db.export import export
+from db.files import write_bundle
+from db.harvest import harvest
 from db.ingest import ingest
+from db.load import load
 from db.records import PairStatus
 from db.session import open_engine, reading
 from tests.db import run_records
@@ -72,7 +76,7 @@ def every_run() -> Iterator[dict[str, Any]]:
 
 def test_runs_of_everything_leave_nothing_analytical(engine: Engine, tmp_path: Path) -> None:
     take(engine, tmp_path / "runs", *every_run())
-    found = of(engine)
+    found = of(engine, "mybox")
     assert found.counts == {
         TupleState.OBSERVED: 171,
         TupleState.ANALYTICAL: 0,
@@ -123,8 +127,51 @@ def test_a_cluster_sees_its_own_runs_only(engine: Engine, tmp_path: Path) -> Non
     take(engine, tmp_path / "runs", run_records.mechanism_record())
     assert one(of(engine, "mybox"), "a2", "ft1").state is TupleState.OBSERVED
     assert one(of(engine, "matilda-8xv100"), "a2", "ft1").state is TupleState.ANALYTICAL
-    with pytest.raises(NotFoundError, match="no cluster 'nowhere' in the database; there is mat"):
+    with pytest.raises(NotFoundError, match=r"no cluster 'nowhere' in the database; .*mybox"):
         of(engine, "nowhere")
+
+
+def test_a_bundle_brings_what_its_runs_showed_without_the_runs(
+    engine: Engine, shipped_database: Path, tmp_path: Path
+) -> None:
+    take(
+        engine,
+        tmp_path / "runs",
+        *(run_records.mechanism_record(seed=seed) for seed in range(2)),
+        run_records.mechanism_record("ft9", trace="F2"),
+        run_records.mechanism_record(architecture="a3", trace=None),
+    )
+    harvest(engine, "mybox")
+    here = of(engine, "mybox")
+    write_bundle(export(str(tmp_path / "advisor.db"), "mybox"), tmp_path / "mybox.json")
+    elsewhere = tmp_path / "elsewhere.db"
+    elsewhere.write_bytes(shipped_database.read_bytes())
+    load(str(elsewhere), tmp_path / "mybox.json")
+    other = open_engine(str(elsewhere))
+    there = of(other, "mybox")
+    other.dispose()
+    assert there.counts == here.counts
+    assert [t.runs for t in there.tuples] == [t.runs for t in here.tuples]
+    assert one(here, "a2", "ft1").outcomes == {"recovered": 2}
+    assert one(there, "a2", "ft1").outcomes == {"resumed": 2}
+    assert sum(one(there, "a2", "ft9", "F2").outcomes.values()) == 1
+    assert there.counts[TupleState.OBSERVED] == 2
+
+
+@pytest.mark.parametrize(
+    ("fraction", "n", "outcomes"),
+    [
+        (1.0, 3, {"resumed": 3}),
+        (2 / 3, 3, {"resumed": 2, "not resumed": 1}),
+        (0.0, 1, {"not resumed": 1}),
+        (None, 2, {"deadlock": 2}),
+    ],
+)
+def test_how_the_runs_behind_a_point_ended(
+    fraction: float | None, n: int, outcomes: dict[str, int]
+) -> None:
+    counts = _carried("a2", "ft1", "F1", "deadlock", fraction, n)
+    assert {count.outcome: count.runs for count in counts} == outcomes
 
 
 def test_a_halt_is_an_observation_too() -> None:
@@ -150,7 +197,9 @@ def test_as_a_table_and_as_json(
     row = next(line for line in out.splitlines() if line.startswith("A2"))
     assert row.split() == ["A2", "o--", *(["---"] * 8)]
     assert "A6 with FT2: infeasible: tried: no group of all ranks" in out
-    assert cli.run(["coverage", "--format", "json", "--db", str(database)]) == 0
+    assert (
+        cli.run(["coverage", "--cluster", "mybox", "--format", "json", "--db", str(database)]) == 0
+    )
     document = json.loads(capsys.readouterr().out)
     assert (document["observed"], len(document["tuples"]), len(document["pairs"])) == (1, 189, 63)
     pair = next(

@@ -92,6 +92,7 @@ def test_pooled_points_without_their_runs_are_still_measured(
     assert run(["db", "load", bundle, "--db", str(other)]) == 0
     text = asked(capsys, "--db", str(other), "--cluster", run_records.CLUSTER)
     assert "(its runs are not here)" in text
+    assert "not published" not in text
     assert "10.25" in text  # until the last rank knew
     assert "detector group-timeout" in text or "detector supervisor" in text
 

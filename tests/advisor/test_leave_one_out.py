@@ -272,7 +272,7 @@ def test_restores_by_calibration(cluster: Callable[..., ClusterEvidence]) -> Non
     assert error.n == 1
     assert error.median_fraction == pytest.approx(1.0 - 0.201 / 0.4)
     # What was measured has no say in it.
-    slower = replace(took, values=took.values | {Quantity.RESTORE: measured(0.8)})
+    slower = replace(took, values={**took.values, Quantity.RESTORE: measured(0.8)})
     (comparison,) = leave_one_out(cluster(slower, fits=fits)).comparisons
     assert comparison.predicted_s == pytest.approx(0.201)
     assert comparison.measured_s == 0.8
@@ -367,7 +367,12 @@ def test_it_is_computed_once_and_only_for_an_extrapolation(
 ) -> None:
     asked: list[Rule] = []
     check = module._check
-    monkeypatch.setattr(module, "_check", lambda rule, c: asked.append(rule) or check(rule, c))
+
+    def noted(rule: Rule, comparisons: Any) -> Any:
+        asked.append(rule)
+        return check(rule, comparisons)
+
+    monkeypatch.setattr(module, "_check", noted)
     evidence = replace(matilda)
 
     def answered(**more: Any) -> tuple[Candidate, ...]:

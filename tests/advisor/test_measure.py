@@ -347,6 +347,29 @@ def test_options_reach_the_harness(
     assert noted.startswith("--command=advisor measure --architecture=a2 ")
 
 
+def test_the_command_that_is_kept_has_places_as_they_were_typed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[list[str]] = []
+
+    def refuse(_: str, command: list[str], *_others: object, **_more: object) -> None:
+        seen.append(command)
+        raise AdvisorError("enough")
+
+    monkeypatch.setattr("advisor.commands.measure.measure", refuse)
+    monkeypatch.chdir(tmp_path)
+    places = ["--campaign-file", "mine.toml", "--folder", "runs"]
+    assert cli.run(["measure", *places, "--target", "5%"]) == 1
+    assert cli.run(["measure", "--architecture", "a2"]) == 1
+    capsys.readouterr()
+    kept = "advisor measure --campaign-file=mine.toml --folder=runs --target=5%"
+    assert set(seen[0]) >= {
+        *(f"--campaign-file={tmp_path / 'mine.toml'}", f"--folder={tmp_path / 'runs'}"),
+        f"--command={kept}",
+    }
+    assert "--command=advisor measure --architecture=a2" in seen[1]
+
+
 def test_several_mechanisms_and_traces_reach_the_harness(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -179,8 +179,8 @@ def calibrate(url: str, folder: Path, *, check: bool = True, seed: int = 3) -> N
         samples=samples,
         paths=[{"path": name, "conditions": f"how {name} was measured"} for name in names],
     )
-    path = calibration_records.write(folder, made)
-    assert cli.run(["calibrate", "--record", str(path), "--db", url]) == 0
+    record = calibration_records.write(folder, made)
+    assert cli.run(["calibrate", "--record", str(record), "--db", url]) == 0
 
 
 def _line_s(path: str, size: int) -> float:

@@ -8,13 +8,16 @@ from pathlib import Path
 import pytest
 
 from advisor.cli import run
+from advisor.defaults import DEFAULT_CLUSTER
 from app.form import job_mtbf
 from app.router import PAGES
 from app.views.sql import questions
 from db.read_only import unique
+from db.resources import resource_dir
 from tests.app.conftest import Page, texts
 
 _PATHS = [path for _, path, _, _ in PAGES]
+CLUSTERS = sorted(path.stem for path in (resource_dir("data") / "clusters").glob("*.json"))
 
 
 @pytest.mark.parametrize("path", _PATHS)
@@ -62,6 +65,24 @@ def test_a_mistake_is_said_and_nothing_else_lost(page: Page) -> None:
     assert shown.header[0].value.startswith("FT1")
 
 
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_shipped_cluster_is_asked_about_its_own_state(page: Page, cluster: str) -> None:
+    shown = page("recommend")
+    chosen = shown.sidebar.selectbox(key="cluster")
+    assert chosen.value == DEFAULT_CLUSTER
+    assert set(chosen.options) == {DEFAULT_CLUSTER, *CLUSTERS}
+    assert shown.text_input(key="state-size").value == "204.7MB"
+    chosen.set_value(cluster).run()
+    assert not shown.exception
+    assert shown.text_input(key="state-size").value == ""
+    assert dict(shown.query_params) == {"cluster": cluster}
+    shown.selectbox(key="cluster").set_value(DEFAULT_CLUSTER).run()
+    assert shown.text_input(key="state-size").value == "204.7MB"
+    shown.text_input(key="state-size").set_value("1MB").run()
+    shown.selectbox(key="cluster").set_value(cluster).run()
+    assert shown.text_input(key="state-size").value == "1MB"
+
+
 def test_mtbf_from_nodes(page: Page) -> None:
     shown = page("recommend")
     shown.text_input(key="nodes").set_value("64").run()
@@ -83,7 +104,7 @@ def test_frontier_of_native_degradation_says_why_it_is_empty(page: Page) -> None
 
 
 def test_coverage_counts_and_reasons(page: Page) -> None:
-    shown = page("coverage")
+    shown = page("coverage", runs_of="this cluster")
     assert "**0** observed, **52** analytical, **9** infeasible, **9** degenerate" in texts(shown)
     assert "full\\_rank\\_group" in "\n".join(shown.table[0].value["why"])
     assert len(shown.table[0].value) == 18

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,8 +26,12 @@ from db.campaign_store import (
     store_plan,
     take_over,
 )
-from db.errors import InvalidDataError, NotFoundError
+from db.errors import AnotherClusterError, InvalidDataError, NotFoundError
+from db.export import export
+from db.files import bundle_rows
+from db.harvest import harvest
 from db.ingest import ingest
+from db.load import load_rows
 from db.records import CampaignStatus, CellStatus
 from db.session import open_engine, reading, writing
 from tests.db import run_records
@@ -207,6 +212,21 @@ def test_another_cluster_of_the_same_name_is_refused_before_anything_runs(
     run_records.write(tmp_path, made)
     ingest(engine, tmp_path)
     with pytest.raises(InvalidDataError, match="there is another cluster called 'mybox'"):
+        store_plan(engine, plan(), ME)
+    assert statuses(engine) == []
+
+
+def test_a_cluster_that_came_in_a_bundle_is_refused_before_anything_runs(
+    engine: Engine, sqlite_file: Path, tmp_path: Path
+) -> None:
+    other = open_engine(str(sqlite_file))
+    run_records.write(tmp_path / "runs", run_records.record())
+    ingest(other, tmp_path / "runs")
+    harvest(other, "mybox")
+    other.dispose()
+    url = engine.url.render_as_string(hide_password=False)
+    load_rows(url, bundle_rows(export(str(sqlite_file), "mybox"), "bundle"))
+    with pytest.raises(AnotherClusterError, match="'mybox' came in a bundle, without its runs"):
         store_plan(engine, plan(), ME)
     assert statuses(engine) == []
 

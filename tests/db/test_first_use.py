@@ -35,7 +35,9 @@ def clusters(url: str) -> tuple[str, ...]:
 def test_it_is_made_with_its_folder_and_filled(tmp_path: Path) -> None:
     path = tmp_path / "new" / "folder" / "advisor.db"
     assert ensure_ready(str(path)) is True
-    assert clusters(str(path))
+    measured = {file.stem for file in (ROOT / "data" / "clusters").glob("*.json")}
+    assert measured
+    assert set(clusters(str(path))) == {"matilda-8xv100", *measured}
     assert check(str(path)).problems == ()
     assert [file.name for file in path.parent.iterdir()] == ["advisor.db"]
     before = path.read_bytes()

@@ -153,7 +153,12 @@ def test_a_bundle_carries_measured_points(
     load_rows(str(target), bundle_rows(read, "bundle"))
     other = open_engine(str(target))
     assert points(other) == points(engine)
+    run_records.write(tmp_path / "new", run_records.record(seed=9))
+    (said,) = ingest(other, tmp_path / "new").refused
+    assert "cluster 'mybox' came in a bundle, without its runs" in said
     other.dispose()
+    load_rows(shipped_url, bundle_rows(read, "bundle"))
+    take(engine, tmp_path / "new", run_records.record(seed=9))
 
 
 def harvest_at_once(url: str) -> None:

@@ -56,6 +56,16 @@ def test_it_answers_outside_the_checkout(installed: Path, tmp_path: Path) -> Non
         [str(installed), "db", "check"], tmp_path, XDG_DATA_HOME=str(tmp_path / "home")
     )
     assert "sound" in checked
+    listed = called(
+        [str(installed), "clusters", "--format", "csv"],
+        tmp_path,
+        XDG_DATA_HOME=str(tmp_path / "home"),
+    )
+    shipped = {path.stem for path in (_ROOT / "data" / "clusters").glob("*.json")}
+    assert {line.partition(",")[0] for line in listed.splitlines()[1:]} == {
+        *shipped,
+        "matilda-8xv100",
+    }
 
 
 def test_a_folder_named_db_in_the_directory_does_no_harm(installed: Path, tmp_path: Path) -> None:
