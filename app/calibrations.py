@@ -62,11 +62,9 @@ def _curves(session: CalibrationSession) -> None:
 
 
 def against_observation(session: CalibrationSession | None) -> None:
-    """What was predicted beside what was then observed."""
-    if session is None:
-        return
-    st.subheader("Prediction against observation", anchor=False)
-    _restores(session)
+    """What was predicted of restores beside what was then observed."""
+    if session is not None:
+        _restores(session)
 
 
 def _restores(session: CalibrationSession) -> None:

@@ -10,16 +10,9 @@ import click
 from advisor.commands.options import Parsed, database_option, format_option
 from advisor.commands.output import echo, echo_json, echo_table
 from advisor.errors import AdvisorError
-from advisor.units import format_duration, format_number, format_percent
 
 if TYPE_CHECKING:
     from advisor.validation import Validated
-    from db.records import ValidatedRun
-
-_HEADER = (
-    *("scenario", "mechanism", "role", "interval", "failures", "outcome", "predicted", "observed"),
-    "error",
-)
 
 
 def _law(text: str) -> Any:
@@ -141,32 +134,12 @@ def _command_line(
 
 def echo_validations(found: "Sequence[Validated]") -> None:
     """A row for each run, and the regret of each pick."""
-    rows = [_row(each, run) for each in found for run in each.runs]
-    echo_table(_HEADER, rows, numeric=(3, 4, 6, 7, 8))
-    echo("error: predicted / observed - 1; failures: that struck, of those expected")
-    for each in found:
-        if each.regret_fraction is not None and each.best is not None:
-            echo(
-                f"{each.first.name}: regret {format_percent(each.regret_fraction)} "
-                f"(soonest: {each.best.mechanism.upper()})"
-            )
+    from advisor.reports import validation_words as words
 
-
-def _row(each: "Validated", run: "ValidatedRun") -> tuple[str, ...]:
-    error = run.error_fraction
-    expected = run.failures_expected
-    struck = "" if run.failures is None else str(run.failures)
-    return (
-        run.name if run is each.runs[0] else "",
-        run.mechanism.upper(),
-        run.role.value.replace("_", "-"),
-        "" if run.interval_steps is None else str(run.interval_steps),
-        struck if expected is None else f"{struck} of {format_number(expected)}",
-        run.outcome,
-        "" if run.predicted_s is None else format_duration(run.predicted_s),
-        "" if run.observed_s is None else format_duration(run.observed_s),
-        "" if error is None else f"{error:+.1%}",
-    )
+    echo_table(words.HEADER, words.rows(found), numeric=words.NUMERIC)
+    echo(words.LEGEND)
+    for line in words.regret_lines(found):
+        echo(line)
 
 
 def as_json(found: "Sequence[Validated]", wrong: Sequence[str]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from app import address, data
 from app.calibrations import against_observation, calibration
 from app.markdown import escape, message
 from app.shown import Shown
+from app.validations import jobs
 from app.widgets import figure, table
 from db.campaign_queries import CampaignSummary
 from db.errors import NotFoundError
@@ -59,6 +60,11 @@ def page(shown: Shown) -> None:
     session = data.or_explain(lambda: (data.calibration(cluster),))
     if session is not None:
         calibration(cluster, *session)
+    st.subheader("Prediction against observation", anchor=False)
+    loaded = data.or_explain(lambda: data.loaded(cluster))
+    if loaded is not None:
+        jobs(loaded.evidence)
+    if session is not None:
         against_observation(*session)
 
 

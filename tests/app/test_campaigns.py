@@ -15,11 +15,14 @@ from streamlit.testing.v1 import AppTest
 from advisor.cli import run
 from advisor.units import parse_duration_s
 from db.records import CampaignStatus
+from db.session import open_engine
+from db.validation_store import store_validation
 from tests.app import campaigns
 from tests.app.campaigns import CAMPAIGN, CLUSTER, Running
 from tests.app.conftest import Page, texts
 from tests.app.test_address import fields, link
 from tests.db import run_records
+from tests.db.good_rows import GOOD
 
 OTHER = "20261130-100000-ffffffff"
 HOSTILE = "<script>alert(1)</script> **b** [x](javascript:1) $x$ :red[y]"
@@ -307,3 +310,32 @@ def test_it_is_the_same_on_both_databases(page: Page, shipped_url: str, tmp_path
         campaign.run(1)
         shown.run()
         assert metrics(shown)["done"] == "6 of 24"
+
+
+def _tried(database: Path, name: str) -> None:
+    """A scenario of that name that was run live on the cluster: picked, and without a mechanism."""
+    engine = open_engine(str(database))
+    row = GOOD["validations"] | {"cluster": CLUSTER, "architecture": "a2", "name": name}
+    run_of = GOOD["validation_runs"]
+    bare = {"role": "reference", "predicted_s": None, "observed_s": None, "outcome": "halted"}
+    store_validation(
+        engine, row, [run_of | {"mechanism": "ft2"}, run_of | {"mechanism": "ft9"} | bare]
+    )
+    engine.dispose()
+
+
+def test_jobs_that_were_tried_live(page: Page, database: Path, campaign: Running) -> None:
+    shown = page("campaigns", database)
+    assert "No scenario was tried live" in texts(shown)
+    _tried(database, HOSTILE)
+    shown = page("campaigns", database)
+    assert not shown.exception
+    found = next(t.value for t in shown.table if "predicted" in t.value.columns)
+    rows = found.reset_index().to_numpy().tolist()
+    assert [row[1:] for row in rows] == [
+        ["FT2", "selected", "20", "3 of 2.6", "recovered", "55 s", "54 s", "+1.9 %"],
+        ["FT9", "reference", "20", "3 of 2.6", "halted", "", "", ""],
+    ]
+    said = texts(shown)
+    assert "regret 0 %" in said
+    assert "<script>" not in said
