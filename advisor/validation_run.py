@@ -21,7 +21,7 @@ from advisor.campaign_run import Measured, OnPlan
 from advisor.errors import AdvisorError
 from advisor.evidence import Question, answer, ask
 from advisor.harness import harness_command
-from advisor.reports.document import scenario_document
+from advisor.inputs import written
 from advisor.scenario import Scenario, ScenarioInput
 from advisor.units import format_duration
 from advisor.validation import (
@@ -186,14 +186,13 @@ def _command(campaign_file: Path, scenario: Scenario, wanted: Wanted) -> list[st
 
 
 def _row(validation: str, name: str, scenario: Scenario, wanted: Wanted) -> dict[str, Any]:
-    inputs = scenario_document(scenario)
     return {
         "validation": validation,
         "name": name,
         "cluster": scenario.cluster,
         "created_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "architecture": scenario.architecture,
-        "scenario": json.dumps(inputs, sort_keys=True, allow_nan=False),
+        "scenario": json.dumps(written(scenario), sort_keys=True),
         "mtbf_s": scenario.mtbf_s,
         "step_time_s": scenario.step_time_s,
         "steps": steps_of(scenario),
