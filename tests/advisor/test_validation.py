@@ -10,12 +10,15 @@ import pytest
 
 from advisor.arrivals import Failure
 from advisor.errors import UserError
+from advisor.inputs import written
 from advisor.scenario import ScenarioInput
 from advisor.seen_errors import seen_error, seen_errors
 from advisor.validation import (
     Trial,
     campaign_of,
     covered_s,
+    picked_now,
+    predicted_now,
     schedule_of,
     shortcomings,
     steps_of,
@@ -219,3 +222,29 @@ def test_errors_are_those_of_the_kind_of_cell(matilda: ClusterEvidence) -> None:
 
 def test_a_trial_has_no_prediction_without_a_mechanism() -> None:
     assert Trial("ft9", ValidationRole.REFERENCE).predicted_s is None
+
+
+def test_the_same_evidence_predicts_the_same_again(matilda: ClusterEvidence) -> None:
+    found = recommend(matilda, asked(max_overhead=0.2))
+    stated = json.dumps(written(found.scenario))
+    tried = [
+        run(
+            c.mechanism,
+            scenario=stated,
+            interval_steps=c.interval_steps,
+            predicted_s=c.expected_completion_s,
+            observed_s=2000.0 + number,
+        )
+        for number, c in enumerate(found.candidates)
+    ]
+    assert len(tried) > 2
+    assert [predicted_now(matilda, r) for r in tried] == pytest.approx(
+        [c.expected_completion_s for c in found.candidates]
+    )
+    (whole,) = validated(tried)
+    picked = picked_now(matilda, whole)
+    assert picked is not None
+    assert picked.mechanism == found.candidates[0].mechanism
+    nothing = replace(matilda, points=tuple(p for p in matilda.points if p.mechanism == "ft9"))
+    assert predicted_now(nothing, tried[0]) is None
+    assert picked_now(nothing, whole) is None
