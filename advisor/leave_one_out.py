@@ -295,7 +295,7 @@ def _stalls_measured(cell: _Cell, noise: float) -> Iterator[_Target]:
     elif cell.interval is not None:
         between_saves_s = cell.interval * cell.step_s
         for point, found in _measured(cell.points, Quantity.OVERHEAD):
-            stall_s, quantity = measured_stall(point, between_saves_s)
+            stall_s, quantity = measured_stall(cell.mechanism, point, between_saves_s)
             if quantity is Quantity.SAVE:  # timed by itself
                 width_s = _half_width(point.values[quantity]) or 0.0
             else:

@@ -148,11 +148,13 @@ def predict_restore(
     return _restore_s(evidence, scenario, mechanism, point, trail), tuple(trail.rules)
 
 
-def measured_stall(point: OperatingPoint, between_saves_s: float) -> tuple[float, Quantity]:
+def measured_stall(
+    mechanism: Mechanism, point: OperatingPoint, between_saves_s: float
+) -> tuple[float, Quantity]:
     """What one save cost the training (s) at the point itself, without a rule between, and the
     quantity that says so."""
     trail = _Trail()
-    stall_s = _stall_s(point, between_saves_s, trail)
+    stall_s = _stall_s(mechanism, point, between_saves_s, trail)
     return stall_s, Quantity(trail.used[-1].quantity)
 
 
@@ -203,11 +205,12 @@ def _predict_periodic(
     every_step = mechanism.cadence is Cadence.EVERY_STEP
     trail = _Trail()
     point = _reference(evidence, scenario, mechanism, Quantity.OVERHEAD, trail)
-    interval = 1 if every_step else point.interval_steps
+    priced = _closest_known(evidence, point)
+    interval = 1 if every_step else priced.interval_steps
     if interval is None:
         raise NoPredictionError(f"{point.point_id} does not say at which interval it was measured")
     own_step_s = _stall_step_s(evidence, scenario, point, trail)
-    stall_s = _stall_s(point, interval * own_step_s, trail)
+    stall_s = _stall_s(mechanism, priced, interval * own_step_s, trail)
     stall_s *= _size_scale(evidence, scenario, mechanism, point, trail)
     stall_s *= _storage_scale(evidence, scenario, mechanism.save_path, trail)
     stall_s *= _path_scale(evidence, scenario, mechanism, point, trail)
@@ -222,12 +225,42 @@ def _predict_periodic(
     return _prediction(scenario, mechanism, point, model, interval, None, trail)
 
 
-def _stall_s(point: OperatingPoint, between_saves_s: float, trail: _Trail) -> float:
+def _closest_known(evidence: ClusterEvidence, point: OperatingPoint) -> OperatingPoint:
+    """Of the points that differ from this one in interval or faults only, the one whose stall per
+    save has the narrowest interval; the point itself where nothing says how wide its own is.
+
+    A stall is overhead x interval, so that a short interval shows it more closely.
+    """
+
+    def width(other: OperatingPoint) -> float | None:
+        found = other.values.get(Quantity.OVERHEAD)
+        if found is None or found.dispersion is None or other.interval_steps is None:
+            return None
+        known = found.dispersion_kind is DispersionKind.CI95_HALF_WIDTH and found.value is not None
+        return found.dispersion * other.interval_steps if known else None
+
+    own = width(point)
+    if own is None:
+        return point
+    others = [
+        (wide, other.point_id, other)
+        for other in evidence.points_of(point.architecture, point.mechanism)
+        if (other.workload, other.state_bytes) == (point.workload, point.state_bytes)
+        and (wide := width(other)) is not None
+        and wide < own
+    ]
+    return min(others, key=lambda each: each[:2])[2] if others else point
+
+
+def _stall_s(
+    mechanism: Mechanism, point: OperatingPoint, between_saves_s: float, trail: _Trail
+) -> float:
     """What one save costs the training (s), from the measured overhead: stall = O I t_step.
 
     A run of ours knows it twice: from steps with and without the mechanism in turn, which
     holds all that it costs, and from the saves' own clocks, which are the more precise. As long as
-    the saves lie within the 95 % interval of the overhead, they count; else the overhead does.
+    the saves lie within the 95 % interval of the overhead, they count; else the overhead does. What
+    goes on behind the training is on no clock of a save: there they are the least that it costs.
     """
     overhead = trail.use(point, Quantity.OVERHEAD)
     found, save_s = point.values[Quantity.OVERHEAD], value_of(point, Quantity.SAVE)
@@ -236,6 +269,7 @@ def _stall_s(point: OperatingPoint, between_saves_s: float, trail: _Trail) -> fl
         and found.dispersion is not None
         and found.dispersion_kind is DispersionKind.CI95_HALF_WIDTH
         and abs(save_s / between_saves_s - overhead) <= found.dispersion
+        and (mechanism.persist_path is TransferPath.NONE or save_s > overhead * between_saves_s)
     ):
         return trail.use(point, Quantity.SAVE)
     if overhead < 0.0:

@@ -138,6 +138,51 @@ def test_the_more_precise_of_two_stalls_that_agree(
     assert (Quantity.SAVE.value in used) is of_the_save
 
 
+def test_what_goes_on_behind_the_training_is_on_no_clock_of_a_save(
+    matilda: ClusterEvidence,
+) -> None:
+    """FT3 writes in the background: its overhead counts, and its snapshots are the least of it."""
+    step_s = 0.1123
+    for overhead, expected in ((0.03, 0.03), (0.001, 0.004), (-0.01, 0.004)):
+        wide = replace(
+            measured(overhead), dispersion=0.05, dispersion_kind=DispersionKind.CI95_HALF_WIDTH
+        )
+        snapshot = measured(0.004 * 100 * step_s)
+        known = changed(matilda, "ft3", {Quantity.OVERHEAD: wide, Quantity.SAVE: snapshot})
+        found = recommend(known, asked(mechanisms=("ft3",), interval=100, step_time_s=step_s))
+        assert found.selected is not None
+        assert found.selected.overhead == pytest.approx(expected, rel=0.02)
+
+
+def test_a_stall_is_taken_from_where_it_is_known_most_closely(matilda: ClusterEvidence) -> None:
+    step_s = 0.1123
+
+    def wide(value: float, half_width: float) -> EvidencedValue:
+        kind = DispersionKind.CI95_HALF_WIDTH
+        return replace(measured(value), dispersion=half_width, dispersion_kind=kind)
+
+    known = changed(matilda, "ft1", {Quantity.OVERHEAD: wide(0.01, 0.02)})
+    (point,) = [
+        p for p in known.points_of("a2", "ft1") if p.state_bytes == _SMALL and p.interval_steps
+    ][:1]
+    # Every ten steps, with the same half width: ten times as well known. It has no restore.
+    often = replace(
+        point,
+        point_id="often",
+        interval_steps=10,
+        trace=None,
+        values={Quantity.OVERHEAD: wide(0.3, 0.02)},
+    )
+    found = recommend(
+        replace(known, points=(*known.points, often)),
+        asked(mechanisms=("ft1",), interval=100, step_time_s=step_s),
+    )
+    assert found.selected is not None
+    assert found.selected.overhead == pytest.approx(0.03, rel=0.02)
+    assert any(used.point_id == "often" for used in found.selected.used)
+    assert any("from the measured 10 steps to 100" in rule for rule in found.selected.rules)
+
+
 def test_regrouping_is_what_a_measured_recovery_takes_beside_its_restore(
     matilda: ClusterEvidence,
 ) -> None:
