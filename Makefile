@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak exposure matrix overheads leads resume calibration screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak exposure matrix overheads leads resume calibration validation screenshots data clean
 
 help:
 	@echo "make demo       measure this machine for three minutes, recommend for it and for the paper's"
@@ -20,6 +20,7 @@ help:
 	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
 	@echo "make resume     that a resumed training equals an uninterrupted one, everywhere"
 	@echo "make calibration  what moving state takes here, and how well restores are predicted"
+	@echo "make validation  whether the advice is right: ten scenarios, every candidate run live"
 	@echo "make overheads  what each mechanism costs while nothing fails, against a baseline"
 	@echo "make leads      how long ahead a fault has to be announced for an emergency save"
 	@echo "make screenshots  every page in light and dark, wide and narrow; the README's pictures"
@@ -126,11 +127,11 @@ exposure: measuring
 # All tuples of the paper's matrix, the infeasible ones tried as well: PROFILE=smoke takes minutes.
 PROFILE ?= cpu
 MATRIX := $(BIN)/advisor measure --profile $(PROFILE) --device cpu --db $(DEMO)/matrix.db \
-  --folder $(DEMO)/matrix-runs --cluster $(CLUSTER) --architecture seven --mechanism all
+  --folder $(DEMO)/matrix-runs --cluster $(CLUSTER) --architecture seven
 
 matrix: measuring
 	@mkdir -p $(DEMO)
-	$(MATRIX) --trace all
+	$(MATRIX) --mechanism all --trace all
 	$(BIN)/advisor coverage --db $(DEMO)/matrix.db --cluster $(CLUSTER)
 
 # How long ahead a fault has to be announced: FT4 under one announced fault, by lead.
@@ -145,15 +146,25 @@ leads: measuring
 	done
 	$(BIN)/advisor leads --db $(DEMO)/leads.db --cluster $(CLUSTER)
 
+# What a save costs is known most closely where saves are frequent.
 overheads: measuring
 	@mkdir -p $(DEMO)
-	$(MATRIX) --trace none
+	$(MATRIX) --mechanism all --trace none
+	$(MATRIX) --mechanism ft1,ft2,ft3,ft6 --trace none --interval 5
 
 # Under two minutes on two idle cores: paths, fits, and real restores against what they predict.
 calibration: measuring
 	@mkdir -p $(DEMO)
 	$(BIN)/advisor calibrate --cluster $(CLUSTER) --check --db $(DEMO)/calibration.db \
 	  --folder $(DEMO)/runs
+
+# Ten scenarios tried live, after `make matrix overheads`: half an hour on two idle cores.
+SCENARIOS := $(wildcard docs/measurements/scenarios/*.toml)
+FAILURE_SEED ?= 1
+
+validation: measuring
+	$(BIN)/advisor validate $(SCENARIOS:%=--scenario %) --cluster $(CLUSTER) --every --check \
+	  --seed $(FAILURE_SEED) --device cpu --db $(DEMO)/matrix.db --folder $(DEMO)/matrix-runs
 
 screenshots: setup
 	$(BIN)/python -m tests.app.screenshots --all $(DEMO)/screenshots --readme docs/pictures

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ def _law(text: str) -> Any:
     type=click.Path(dir_okay=False, path_type=Path),
     help="A scenario, in TOML or JSON: the options of `advisor recommend`; several.",
 )
+@click.option("--cluster", metavar="NAME", help="What this machine is.  [default: the scenario's]")
 @click.option(
     "--arrivals",
     "law",
@@ -63,6 +65,7 @@ def _law(text: str) -> Any:
 @database_option
 def command(
     scenarios: tuple[Path, ...],
+    cluster: str | None,
     law: Any,
     seed: int,
     every: bool,
@@ -78,7 +81,7 @@ def command(
 
     All under the same failures, drawn at the scenario's MTBF from a seed. The step time is measured
     just before, unless the scenario states one; predictions are stored before their runs begin.
-    It measures this machine, so the scenario names the cluster that this machine is.
+    It measures this machine, so the cluster has to be the one that this machine is.
     """
     from functools import partial
 
@@ -96,6 +99,8 @@ def command(
         profile, world_size, device,
     )  # fmt: skip
     asked = [Asked(path.stem, read_scenario_file(path)) for path in scenarios]
+    if cluster is not None:
+        asked = [replace(each, inputs=replace(each.inputs, cluster=cluster)) for each in asked]
     with opened(db_url) as engine:
         for each in asked:
             check_asked(each, wanted, engine)
@@ -126,7 +131,7 @@ def _command_line(
     words = [f"--scenario={path}" for path in scenarios]
     words += [f"--arrivals={law.in_words()}", f"--seed={seed}"]
     words += ["--every"] if every else []
-    for name in ("profile", "world_size", "device"):
+    for name in ("cluster", "profile", "world_size", "device"):
         if told[name] is not None:
             words.append(f"--{name.replace('_', '-')}={told[name]}")
     return f"advisor validate {shlex.join(words)}"
