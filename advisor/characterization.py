@@ -191,11 +191,11 @@ def detection_s(evidence: ClusterEvidence, architecture: str) -> Origin | None:
 def regroup_s(evidence: ClusterEvidence, architecture: str) -> Origin | None:
     """What a recovery takes beside detection and restore (T_PG and T_init), where it was measured.
 
-    The median over the architecture's points; None where no recovery and its restore were measured
-    together.
+    Less the step that ends it, which the job has to make anyway. The median over the architecture's
+    points; None where no recovery and its restore were measured together.
     """
     rests = [
-        max(recovery - restore, 0.0)
+        max(recovery - restore - (step_time_s(evidence, architecture, p.workload) or 0.0), 0.0)
         for p in evidence.points
         if p.architecture == architecture
         and (recovery := _measured(p, Quantity.RECOVERY)) is not None
@@ -205,8 +205,8 @@ def regroup_s(evidence: ClusterEvidence, architecture: str) -> Origin | None:
         return None
     return Origin(
         median(rests),
-        f"measured on {architecture}: recoveries less their restores, the median of {len(rests)} "
-        "operating points; initialisation is in it",
+        f"measured on {architecture}: recoveries less their restores and the step that ends them, "
+        f"the median of {len(rests)} operating points; initialisation is in it",
     )
 
 

@@ -87,6 +87,8 @@ def _state_size(inputs: ScenarioInput, evidence: ClusterEvidence) -> tuple[int, 
     if found is None:
         architecture = inputs.architecture
         sizes = sorted({p.state_bytes for p in evidence.points if p.architecture == architecture})
+        if not sizes:
+            raise NoDataError(f"{evidence.cluster.cluster} measured nothing on {architecture}")
         raise UserError(
             f"state-size is missing: {evidence.cluster.cluster} measured {architecture} with "
             f"{', '.join(map(format_bytes, sizes))} a rank; write yours, such as {SIZE_EXAMPLE}"

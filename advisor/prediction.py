@@ -70,8 +70,8 @@ MAX_SIZE_RATIO = 4.0
 MAX_STEP_TIME_RATIO = 10.0
 MAX_STORAGE_RATE_RATIO = 20.0
 MAX_SLOWDOWN = 0.05
-"""A job that goes on with fewer ranks may lose this share of its throughput with each loss: Eq. (5)
-has no term for it."""
+"""A job that goes on with fewer ranks may lose this share of its throughput by all its losses: Eq.
+(5) has no term for it."""
 MAX_INTERVAL_SHORTENING = 10.0
 """An interval may be this many times shorter than the measured one; a longer one always may:
 the cost of a save stays, and its share, with any error in it, shrinks."""
@@ -225,9 +225,12 @@ def _predict_periodic(
     return _prediction(scenario, mechanism, point, model, interval, None, trail)
 
 
+_ALIKE = ("workload", "state_bytes", "world_size", "software_stack", "replicas", "storage")
+
+
 def _closest_known(evidence: ClusterEvidence, point: OperatingPoint) -> OperatingPoint:
-    """Of the points that differ from this one in interval or faults only, the one whose stall per
-    save has the narrowest interval; the point itself where nothing says how wide its own is.
+    """Of the points that differ from this one in interval, faults and what only they meet, the one
+    whose stall per save has the narrowest interval; itself where nothing says how wide its own is.
 
     A stall is overhead x interval, so that a short interval shows it more closely.
     """
@@ -245,7 +248,7 @@ def _closest_known(evidence: ClusterEvidence, point: OperatingPoint) -> Operatin
     others = [
         (wide, other.point_id, other)
         for other in evidence.points_of(point.architecture, point.mechanism)
-        if (other.workload, other.state_bytes) == (point.workload, point.state_bytes)
+        if all(getattr(other, name) == getattr(point, name) for name in _ALIKE)
         and (wide := width(other)) is not None
         and wide < own
     ]
@@ -319,9 +322,11 @@ def _predict_after_failure(
     if value_of(point, Quantity.LOST_STEPS) is None:
         raise NoPredictionError(f"{point.point_id} does not say how much work a failure loses")
     _refuse_fewer_ranks(scenario, point, trail)
-    # An observed recovery holds all of T_rec (Eq. (4)); Eq. (5) adds regrouping and
-    # initialisation by itself.
-    restore_s = trail.use(point, Quantity.RECOVERY) - scenario.regroup_s - scenario.init_s
+    # An observed recovery holds all of T_rec (Eq. (4)) and the step that ends it, which the job has
+    # to make anyway; Eq. (5) adds regrouping and initialisation by itself.
+    step_s = step_time_s(evidence, point.architecture, point.workload) or 0.0
+    recovery_s = max(trail.use(point, Quantity.RECOVERY) - step_s, 0.0)
+    restore_s = recovery_s - scenario.regroup_s - scenario.init_s
     model = CostModel(
         is_periodic=False,
         restore_s=max(restore_s, 0.0),
@@ -341,11 +346,20 @@ def _refuse_fewer_ranks(scenario: Scenario, point: OperatingPoint, trail: _Trail
             "which is another training: accept fewer ranks to have it considered",
             shown,
         )
-    slowdown = value_of(point, Quantity.AGGREGATE_SLOWDOWN) or 0.0
-    if slowdown > MAX_SLOWDOWN:
+    losses = scenario.duration_s / scenario.mtbf_s
+    if point.world_size is None or losses >= point.world_size - 1:
         raise NoPredictionError(
-            f"after a loss it goes on {format_percent(slowdown)} slower, and Eq. (5) has no term "
-            f"for that: the limit is {format_percent(MAX_SLOWDOWN)}",
+            f"{format_number(losses)} losses are expected, and it was measured with "
+            f"{point.world_size or 'an unknown number of'} ranks, of which nothing says that they "
+            "come back",
+            shown,
+        )
+    slowdown = value_of(point, Quantity.AGGREGATE_SLOWDOWN)
+    if slowdown is None or 1.0 - (1.0 - slowdown) ** losses > MAX_SLOWDOWN:
+        known = "an unknown share" if slowdown is None else format_percent(slowdown)
+        raise NoPredictionError(
+            f"it goes on {known} slower after each of {format_number(losses)} expected losses, and "
+            f"Eq. (5) has no term for that: the limit is {format_percent(MAX_SLOWDOWN)} in all",
             shown,
         )
     trail.notes.append("it goes on with fewer ranks after a loss, which is another training")

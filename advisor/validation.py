@@ -5,7 +5,7 @@ each under the same failures; `advisor/validation_run.py` makes the runs.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import median
@@ -15,9 +15,9 @@ from advisor.arrivals import Failure
 from advisor.candidates import consider
 from advisor.defaults import resolve
 from advisor.errors import UserError
-from advisor.inputs import read_inputs
+from advisor.inputs import INPUTS, read_inputs
 from advisor.recommendation import Candidate, Recommendation
-from advisor.scenario import Scenario
+from advisor.scenario import Scenario, ScenarioInput
 from db.records import Cadence, ClusterEvidence, ValidatedRun, ValidationRole
 
 MAX_ERROR = 0.10
@@ -77,6 +77,26 @@ def _trial(candidate: Candidate, role: ValidationRole) -> Trial:
         predicted_s=candidate.expected_completion_s,
         failures_expected=None if candidate.terms is None else candidate.terms.failures,
     )
+
+
+_HONOURED = frozenset(
+    {
+        *("cluster", "architecture", "mtbf", "duration", "mechanism", "interval", "warning-lead"),
+        *("max-overhead", "max-restore", "max-pause", "host-memory", "device-memory"),
+        *("restore-basis", "fewer-ranks"),
+    }
+)
+"""Inputs that a live run can be made with, or that decide which ones are made."""
+
+
+def require_honoured(inputs: ScenarioInput) -> None:
+    """Raises UserError for an input that the runs cannot be made with: what they observed would be
+    of another job than what was predicted."""
+    for each in INPUTS:
+        if each.option not in _HONOURED and getattr(inputs, each.field) is not None:
+            raise UserError(
+                f"{each.option} cannot be chosen for live runs, which have their own: leave it out"
+            )
 
 
 def steps_of(scenario: Scenario) -> int:
@@ -202,25 +222,34 @@ def picked_now(evidence: ClusterEvidence, found: Validated) -> ValidatedRun | No
 
 def shortcomings(found: Sequence[Validated]) -> list[str]:
     """What is worse than the advice promises, one line each; none if all is well."""
-    said = []
-    errors = []
+    said: list[str] = []
     for each in found:
         for run in each.runs:
-            name = f"{each.first.name}, {run.mechanism}"
-            error = run.error_fraction
-            if error is not None:
-                errors.append(abs(error))
-                if abs(error) > MAX_ERROR:
-                    said.append(
-                        f"{name}: predicted {error:+.1%} of observed; limit {MAX_ERROR:.0%}"
-                    )
-            elif run.predicted_s is not None:
-                said.append(f"{name}: predicted to finish, and {run.outcome or 'did not run'}")
-            if run.outlasted_faults:
-                said.append(f"{name}: trained on after the last failure that was drawn")
+            said += _shortcomings_of(run)
         regret = each.regret_fraction
         if regret is not None and regret > MAX_REGRET:
-            said.append(f"{each.first.name}: regret {regret:.1%}; limit {MAX_REGRET:.0%}")
+            said.append(f"{each.first.name}: regret {_percent(regret)}; limit {_limit(MAX_REGRET)}")
+    errors = [
+        abs(error) for each in found for r in each.runs if (error := r.error_fraction) is not None
+    ]
     if errors and median(errors) > MAX_MEDIAN_ERROR:
-        said.append(f"median error {median(errors):.1%}; limit {MAX_MEDIAN_ERROR:.0%}")
+        said.append(f"median error {_percent(median(errors))}; limit {_limit(MAX_MEDIAN_ERROR)}")
     return said
+
+
+def _shortcomings_of(run: ValidatedRun) -> Iterator[str]:
+    name, error = f"{run.name}, {run.mechanism}", run.error_fraction
+    if error is not None and abs(error) > MAX_ERROR:
+        yield f"{name}: prediction off by {_percent(error)}; limit {_limit(MAX_ERROR)}"
+    if run.observed_s is None and run.role is not ValidationRole.REFERENCE:
+        yield f"{name}: expected to finish, and {run.outcome or 'did not run'}"
+    if run.outlasted_faults:
+        yield f"{name}: trained on after the last failure that was drawn"
+
+
+def _percent(fraction: float) -> str:
+    return f"{100.0 * fraction:.1f} %"
+
+
+def _limit(fraction: float) -> str:
+    return f"{100.0 * fraction:g} %"

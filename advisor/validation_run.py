@@ -18,10 +18,10 @@ from sqlalchemy import Engine
 
 from advisor.arrivals import Law, draw
 from advisor.campaign_run import Measured, OnPlan
-from advisor.errors import AdvisorError
+from advisor.errors import AdvisorError, UserError
 from advisor.evidence import Question, answer, ask
 from advisor.harness import harness_command
-from advisor.inputs import written
+from advisor.inputs import read_inputs, written
 from advisor.scenario import Scenario, ScenarioInput
 from advisor.units import format_duration
 from advisor.validation import (
@@ -29,15 +29,17 @@ from advisor.validation import (
     campaign_of,
     covered_s,
     references,
+    require_honoured,
     schedule_of,
     steps_of,
     trials_of,
 )
 from advisor.version import advisor_version
 from db.campaign_store import PlannedCell
+from db.hardware import refuse_without_runs
 from db.queries import evidence_version, validated_runs
 from db.records import RunQuantity, ValidatedRun
-from db.run_queries import RunFilter, list_runs
+from db.run_queries import RunFilter, list_runs, run_choices
 from db.session import reading
 from db.validation_store import store_validation
 
@@ -69,7 +71,7 @@ class Asked:
 class Wanted:
     """How validations are made: the law and the seed of failures, every candidate or the first two,
     where records go, the command that a person gave, and the profile, world size and device of
-    the runs (None: the usual)."""
+    the runs (None: as the architecture was measured, and what there is)."""
 
     law: Law
     seed: int
@@ -80,115 +82,145 @@ class Wanted:
     world_size: int | None = None
     device: str | None = None
 
-    def common(self, question: Question) -> dict[str, Any]:
-        """What a campaign file says for all blocks."""
-        return {
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A scenario that can be run live: what was asked, and how its runs are to be."""
+
+    name: str
+    question: Question
+    profile: str
+    world_size: int
+    wanted: Wanted
+
+    @property
+    def scenario(self) -> Scenario:
+        return self.question.scenario
+
+    def trials(self) -> list[Trial]:
+        """What is to be tried, with today's predictions."""
+        answered = answer(self.question)
+        return trials_of(answered, self.question.evidence, every=self.wanted.every)
+
+    def file(self, trials: Sequence[Trial], steps: int, trace: str) -> dict[str, Any]:
+        """A campaign file of these trials."""
+        common = {
             "profile": self.profile,
-            "world-size": self.ranks(question),
-            "device": self.device,
+            "world-size": self.world_size,
+            "device": self.wanted.device,
         }
-
-    def ranks(self, question: Question) -> int:
-        """As asked; otherwise as the architecture was measured."""
-        measured = [
-            p.world_size
-            for p in question.evidence.points
-            if p.architecture == question.scenario.architecture and p.world_size
-        ]
-        return self.world_size or max(measured, default=DEFAULT_WORLD_SIZE)
+        return campaign_of(self.scenario, trials, steps, trace, common)
 
 
-def check_asked(asked: Asked, wanted: Wanted, engine: Engine) -> None:
-    """Raises the errors that `validate` would, as far as they are known before anything runs."""
+def prepared(asked: Asked, wanted: Wanted, engine: Engine) -> Job:
+    """The job, with everything looked at that can be known before something runs. Raises UserError,
+    NoDataError, and AnotherClusterError for a cluster that came without its runs."""
+    require_honoured(asked.inputs)
     question = ask(engine, asked.inputs)
-    trials_of(answer(question), question.evidence, every=wanted.every)
-    steps_of(question.scenario)
+    scenario = question.scenario
+    with reading(engine) as connection:
+        refuse_without_runs(connection, scenario.cluster)
+        choices = run_choices(connection, scenario.cluster)
+    sizes = [
+        p.world_size
+        for p in question.evidence.points
+        if p.architecture == scenario.architecture and p.world_size
+    ]
+    job = Job(
+        asked.name,
+        question,
+        wanted.profile or _only_profile(choices.profiles, scenario.cluster),
+        wanted.world_size or max(sizes, default=DEFAULT_WORLD_SIZE),
+        wanted,
+    )
+    steps_of(scenario)
+    job.trials()
+    return job
+
+
+def _only_profile(profiles: Sequence[str], cluster: str) -> str:
+    if len(profiles) != 1:
+        there = ", ".join(profiles) or "none"
+        raise UserError(f"{cluster} was measured with the profiles {there}: say --profile")
+    return profiles[0]
 
 
 def validate(
-    asked: Asked, wanted: Wanted, opened: Opened, measure: Measure, say: Callable[[str], None]
+    job: Job, opened: Opened, measure: Measure, say: Callable[[str], None]
 ) -> tuple[ValidatedRun, ...]:
-    """Validates one scenario; returns its runs. Raises UserError where nothing is recommended, and
-    what `measure` raises."""
-    validation = _new_id(asked.name)
-    place = wanted.folder / "validations" / validation
-    inputs = asked.inputs
-    if inputs.step_time_s is None:
-        inputs = replace(
-            inputs, step_time_s=_measured_step_s(asked, wanted, place, opened, measure)
-        )
+    """Validates one scenario; returns its runs. Raises what `measure` raises, and UserError where
+    nothing is recommended at today's step time."""
+    validation = _new_id(job.name)
+    place = job.wanted.folder / "validations" / validation
+    inputs = replace(
+        stated(job.scenario), step_time_s=_measured_step_s(job, place, opened, measure)
+    )
     with opened() as engine:
-        question = ask(engine, inputs)
-    scenario = question.scenario
-    trials = trials_of(answer(question), question.evidence, every=wanted.every)
+        job = replace(job, question=ask(engine, inputs))
+    scenario, trials = job.scenario, job.trials()
     failures, until_s = draw(
-        wanted.law,
+        job.wanted.law,
         scenario.mtbf_s,
         covered_s(scenario, trials),
-        wanted.ranks(question),
-        wanted.seed,
+        job.world_size,
+        job.wanted.seed,
+        job.name,
     )
-    say(_plan_words(asked.name, scenario, trials))
-    trace = f"{wanted.law.in_words().replace(':', ' ')} {scenario.mtbf_s:g} s seed {wanted.seed}"
-    faults = _write(place, "faults", schedule_of(failures, trace, scenario.warning_lead_s))
-    blocks = campaign_of(scenario, trials, steps_of(scenario), str(faults), wanted.common(question))
-    row = {
-        **_row(validation, asked.name, scenario, wanted),
-        "covered_s": until_s,
-        "data_version": evidence_version(question.evidence),
-    }
-    measure(
-        _command(_write(place, "campaign", blocks), scenario, wanted),
-        wanted.folder,
-        on_plan=_keeper(row, trials),
-    )
+    say(_plan_words(job.name, scenario, trials))
+    faults = _write(place, "faults", schedule_of(failures, _trace(job), scenario.warning_lead_s))
+    campaign = _write(place, "campaign", job.file(trials, steps_of(scenario), str(faults)))
+    row = _row(validation, job) | {"covered_s": until_s}
+    measure(_command(campaign, job), job.wanted.folder, on_plan=_keeper(row, trials))
     with opened() as engine, reading(engine) as connection:
         runs = validated_runs(connection, scenario.cluster)
     return tuple(run for run in runs if run.validation == validation)
 
 
-def _measured_step_s(
-    asked: Asked, wanted: Wanted, place: Path, opened: Opened, measure: Measure
-) -> float:
+def stated(scenario: Scenario) -> ScenarioInput:
+    """What was stated of a scenario, without what was filled in."""
+    return read_inputs(written(scenario))
+
+
+def _measured_step_s(job: Job, place: Path, opened: Opened, measure: Measure) -> float:
     """The step time without a mechanism, just before: it changes with what else the machine does,
     and whoever asks knows that of a job of theirs."""
-    with opened() as engine:
-        question = ask(engine, asked.inputs)
-    scenario = question.scenario
-    steps = max(steps_of(scenario) // 2, LEAST_STEPS)
-    blocks = campaign_of(
-        scenario, references(question.evidence)[:1], steps, "none", wanted.common(question)
-    )
-    measured = measure(
-        _command(_write(place, "step-time", blocks), scenario, wanted), wanted.folder
-    )
+    steps = max(steps_of(job.scenario) // 2, LEAST_STEPS)
+    bare = references(job.question.evidence)[:1]
+    path = _write(place, "step-time", job.file(bare, steps, "none"))
+    measured = measure(_command(path, job), job.wanted.folder)
     with opened() as engine, reading(engine) as connection:
         runs = list_runs(connection, RunFilter(campaign=measured.campaign), limit=1)
     step_s = runs[0].values.get(RunQuantity.STEP) if runs else None
     if not step_s:
         raise AdvisorError(
-            f"{asked.name}: the step time without a mechanism could not be measured (campaign "
-            f"{measured.campaign}): give step-time in the scenario"
+            f"{job.name}: the step time without a mechanism could not be measured (campaign "
+            f"{measured.campaign})"
         )
     return step_s
 
 
-def _command(campaign_file: Path, scenario: Scenario, wanted: Wanted) -> list[str]:
+def _trace(job: Job) -> str:
+    law = job.wanted.law.in_words().replace(":", " ")
+    return f"{law} {job.scenario.mtbf_s:g} s seed {job.wanted.seed}"
+
+
+def _command(campaign_file: Path, job: Job) -> list[str]:
     return harness_command(
         [
             f"--campaign-file={campaign_file}",
-            f"--order-seed={wanted.seed}",
-            f"--cluster={scenario.cluster}",
-            f"--folder={wanted.folder}",
-            f"--command={wanted.command}",
+            f"--order-seed={job.wanted.seed}",
+            f"--cluster={job.scenario.cluster}",
+            f"--folder={job.wanted.folder}",
+            f"--command={job.wanted.command}",
         ]
     )
 
 
-def _row(validation: str, name: str, scenario: Scenario, wanted: Wanted) -> dict[str, Any]:
+def _row(validation: str, job: Job) -> dict[str, Any]:
+    scenario, wanted = job.scenario, job.wanted
     return {
         "validation": validation,
-        "name": name,
+        "name": job.name,
         "cluster": scenario.cluster,
         "created_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         "architecture": scenario.architecture,
@@ -200,6 +232,7 @@ def _row(validation: str, name: str, scenario: Scenario, wanted: Wanted) -> dict
         "shape": wanted.law.shape,
         "seed": wanted.seed,
         "advisor_version": advisor_version(),
+        "data_version": evidence_version(job.question.evidence),
     }
 
 

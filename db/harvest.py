@@ -24,11 +24,14 @@ _ADVISORY_LOCK = 4_671_207
 
 # A run of schema 0001 has no outcome, and none of the conditions that tell points apart.
 # Nor is a run that was to check a prediction evidence for the next one.
+VALIDATING = "advisor validate"
+"""How the command begins of a campaign whose runs check predictions."""
 _RUNS = """
-SELECT * FROM runs
-WHERE cluster = :cluster AND validity = 'valid' AND outcome IS NOT NULL
-  AND NOT EXISTS (SELECT 1 FROM validation_runs c WHERE c.run_id = runs.run_id)
-ORDER BY run_id
+SELECT r.* FROM runs r
+JOIN campaigns g ON g.campaign = r.campaign
+WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
+  AND g.command NOT LIKE :validating
+ORDER BY r.run_id
 """
 _VALUES = """
 SELECT v.run_id, v.quantity, v.value, v.dispersion
@@ -105,7 +108,9 @@ def _deadline(values: Mapping[RunQuantity, float | None], deadline_s: float | No
 
 
 def _rows(connection: Connection, statement: str, cluster: str) -> Iterable[RowMapping]:
-    return connection.execute(text(statement), {"cluster": cluster}).mappings()
+    told = {"cluster": cluster, "validating": f"{VALIDATING} %"}
+    asked = {name: value for name, value in told.items() if f":{name}" in statement}
+    return connection.execute(text(statement), asked).mappings()
 
 
 def _store(connection: Connection, point: PooledPoint) -> str:

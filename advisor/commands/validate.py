@@ -11,9 +11,15 @@ import click
 from advisor.commands.options import Parsed, database_option, format_option
 from advisor.commands.output import echo, echo_json, echo_table
 from advisor.errors import AdvisorError
+from advisor.printable import printable
 
 if TYPE_CHECKING:
     from advisor.validation import Validated
+    from advisor.validation_run import Asked, Wanted
+
+
+FORMAT = "failbench-advisor-validations"
+VERSION = 1
 
 
 def _law(text: str) -> Any:
@@ -27,10 +33,10 @@ def _law(text: str) -> Any:
     "--scenario",
     "scenarios",
     multiple=True,
-    required=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="A scenario, in TOML or JSON: the options of `advisor recommend`; several.",
+    help="A scenario, in TOML or JSON: options of `advisor recommend`; several. Without one, what"
+    " was validated before is shown.",
 )
 @click.option("--cluster", metavar="NAME", help="What this machine is.  [default: the scenario's]")
 @click.option(
@@ -50,7 +56,9 @@ def _law(text: str) -> Any:
     help="Of the failures and of the order of the runs.",
 )
 @click.option("--every", is_flag=True, help="Run every candidate, not just the first two.")
-@click.option("--profile", help="How large a run is: smoke, cpu or paper.  [default: cpu]")
+@click.option(
+    "--profile", help="How large a run is: smoke, cpu or paper.  [default: as it was measured]"
+)
 @click.option("--world-size", type=int, metavar="N", help="Ranks.  [default: as it was measured]")
 @click.option("--device", help="auto, cpu or cuda.  [default: auto]")
 @click.option(
@@ -83,46 +91,84 @@ def command(
     just before, unless the scenario states one; predictions are stored before their runs begin.
     It measures this machine, so the cluster has to be the one that this machine is.
     """
+    from advisor.scenario_file import read_scenario_file
+    from advisor.validation_run import Asked, Wanted
+    from db.urls import default_path
+
+    records = (folder or default_path().parent / "runs").absolute()
+    told = click.get_current_context().params
+    line = _command_line(scenarios, law, seed, every, told)
+    wanted = Wanted(law, seed, every, records, line, profile, world_size, device)
+    asked = [Asked(_name(path), read_scenario_file(path)) for path in scenarios]
+    if cluster is not None:
+        asked = [replace(each, inputs=replace(each.inputs, cluster=cluster)) for each in asked]
+    found: list[Validated] = []
+    try:
+        if asked:
+            _validate(asked, wanted, db_url, found)
+        else:
+            found += _stored(cluster, db_url)
+    except BaseException:
+        # Whatever this one ran into, what the ones before it showed is told.
+        if found:
+            _report(found, fmt)
+        raise
+    wrong = _report(found, fmt)
+    if check and wrong:
+        raise AdvisorError(f"{len(wrong)} shortcomings, the first: {wrong[0]}")
+
+
+def _validate(
+    asked: "Sequence[Asked]", wanted: "Wanted", db_url: str | None, into: "list[Validated]"
+) -> None:
+    """One scenario after the other; all of them are looked at before the first one runs."""
     from functools import partial
 
     from advisor.commands.measure import measure
     from advisor.evidence import opened
-    from advisor.scenario_file import read_scenario_file
-    from advisor.validation import shortcomings, validated
-    from advisor.validation_run import Asked, Wanted, check_asked, validate
-    from db.urls import database_url, default_path
+    from advisor.validation import validated
+    from advisor.validation_run import prepared, validate
+    from db.urls import database_url
 
-    context = click.get_current_context()
-    records = (folder or default_path().parent / "runs").absolute()
-    wanted = Wanted(
-        law, seed, every, records, _command_line(scenarios, law, seed, every, context.params),
-        profile, world_size, device,
-    )  # fmt: skip
-    asked = [Asked(path.stem, read_scenario_file(path)) for path in scenarios]
-    if cluster is not None:
-        asked = [replace(each, inputs=replace(each.inputs, cluster=cluster)) for each in asked]
     with opened(db_url) as engine:
-        for each in asked:
-            check_asked(each, wanted, engine)
-    found = []
-    for each in asked:
+        jobs = [prepared(each, wanted, engine) for each in asked]
+    for job in jobs:
         runs = validate(
-            each,
-            wanted,
+            job,
             partial(opened, db_url),
             partial(measure, database_url(db_url)),
-            lambda line: click.echo(line, err=True),
+            lambda line: click.echo(printable(line), err=True),
         )
-        found += validated(runs)
+        into += validated(runs)
+
+
+def _stored(cluster: str | None, db_url: str | None) -> "list[Validated]":
+    from advisor.evidence import load_evidence, opened
+    from advisor.validation import validated
+
+    with opened(db_url) as engine:
+        return validated(load_evidence(engine, cluster).validations)
+
+
+def _report(found: "list[Validated]", fmt: str) -> list[str]:
+    """Prints what is known; returns what is worse than promised."""
+    from advisor.validation import shortcomings
+
     wrong = shortcomings(found)
     if fmt == "json":
         echo_json(as_json(found, wrong))
+    elif not found:
+        echo("No scenario was tried live on this cluster. --scenario FILE does.")
     else:
         echo_validations(found)
         for line in wrong:
-            echo(line)
-    if check and wrong:
-        raise AdvisorError(f"{len(wrong)} shortcomings, the first: {wrong[0]}")
+            echo(printable(line))
+    return wrong
+
+
+def _name(path: Path) -> str:
+    """The file's name without its ending, as it can be stored and shown."""
+    return printable(path.stem).strip()[:80] or "scenario"
 
 
 def _command_line(
@@ -148,8 +194,10 @@ def echo_validations(found: "Sequence[Validated]") -> None:
 
 
 def as_json(found: "Sequence[Validated]", wrong: Sequence[str]) -> dict[str, Any]:
-    """The contract of `advisor validate --format json`."""
+    """The contract of docs/json.md; its schema is `validations-1.schema.json`."""
     return {
+        "format": FORMAT,
+        "version": VERSION,
         "validations": [
             {
                 "validation": each.first.validation,

@@ -339,9 +339,8 @@ def _unfired(run: Run, fault: Fault) -> str:
 def _was_over(run: Run, fault: Fault) -> bool:
     """Whether the job had halted, by an earlier fault, before this one was due; or had made all its
     steps, where faults come at times of their own and not at a place in the training."""
-    trained_s = max((log.steps[-1].end_s for log in run.logs if log.steps), default=run.ended_s)
-    if fault.event.time_s is not None and fault.at_s >= trained_s:
-        return True
+    if fault.event.time_s is not None and run.seen.ending is Ending.ALL_FINISHED:
+        return fault.at_s >= max(log.steps[-1].end_s for log in run.logs if log.steps)
     earlier = min(struck_ranks(run).values(), default=None)
     return earlier is not None and not went_on(run) and fault.at_s >= earlier
 

@@ -10,7 +10,7 @@ import pytest
 
 from advisor.arrivals import Failure
 from advisor.errors import UserError
-from advisor.inputs import written
+from advisor.inputs import BY_FIELD, written
 from advisor.scenario import ScenarioInput
 from advisor.seen_errors import seen_error, seen_errors
 from advisor.validation import (
@@ -19,16 +19,18 @@ from advisor.validation import (
     covered_s,
     picked_now,
     predicted_now,
+    require_honoured,
     schedule_of,
     shortcomings,
     steps_of,
     trials_of,
     validated,
 )
-from db.records import Arrivals, ClusterEvidence, ValidatedRun, ValidationRole
+from db.records import ClusterEvidence, ValidationRole
 from measure.campaign_file import read_campaign_file
 from measure.faults.schedule import read_schedule
 from tests.advisor.conftest import recommend
+from tests.advisor.validated_runs import validated_run as run
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "data" / "schemas"
 
@@ -80,6 +82,17 @@ def test_nothing_recommended_is_nothing_to_try(matilda: ClusterEvidence) -> None
         trials_of(found, matilda, every=False)
 
 
+@pytest.mark.parametrize(
+    "option", ["state_bytes", "step_time_s", "detection_s", "regroup_s", "init_s"]
+)
+def test_what_a_live_run_cannot_be_made_with_is_refused(option: str) -> None:
+    bare = dict.fromkeys(("state_bytes", "step_time_s", "detection_s"))
+    require_honoured(asked(**bare, max_overhead=0.05, interval=20, warning_lead_s=1.0))
+    name = BY_FIELD[option].option
+    with pytest.raises(UserError, match=f"{name} cannot be chosen for live runs"):
+        require_honoured(asked(**(bare | {option: 1})))
+
+
 @pytest.mark.parametrize("duration_s", [0.01, 1e9])
 def test_a_job_of_no_step_or_too_many_is_refused(
     matilda: ClusterEvidence, duration_s: float
@@ -121,40 +134,6 @@ def test_without_a_lead_nothing_is_announced() -> None:
     assert "lead_s" not in event
 
 
-def run(
-    mechanism: str = "ft2",
-    role: ValidationRole = ValidationRole.SELECTED,
-    predicted_s: float | None = 100.0,
-    observed_s: float | None = 100.0,
-    **changes: Any,
-) -> ValidatedRun:
-    made = ValidatedRun(
-        validation="v1",
-        name="mine",
-        created_at="2026-11-30T08:00:00Z",
-        architecture="a2",
-        scenario="{}",
-        mtbf_s=20.0,
-        step_time_s=0.05,
-        steps=1000,
-        arrivals=Arrivals.POISSON,
-        shape=1.0,
-        seed=3,
-        covered_s=200.0,
-        mechanism=mechanism,
-        role=role,
-        interval_steps=20,
-        evidence="M",
-        predicted_s=predicted_s,
-        failures_expected=5.0,
-        observed_s=observed_s,
-        failures=4,
-        outcome="recovered" if observed_s else "halted",
-        run_id=f"c/{mechanism}",
-    )
-    return replace(made, **changes)
-
-
 HALTED = run("ft9", ValidationRole.REFERENCE, None, None)
 
 
@@ -172,7 +151,12 @@ def test_regret_is_against_the_soonest_whatever_it_was() -> None:
 def test_a_pick_that_did_not_finish_has_no_regret_and_is_a_shortcoming() -> None:
     (found,) = validated([run(observed_s=None), run("ft1", ValidationRole.RUNNER_UP)])
     assert found.regret_fraction is None
-    assert shortcomings([found]) == ["mine, ft2: predicted to finish, and halted"]
+    assert shortcomings([found]) == ["mine, ft2: expected to finish, and halted"]
+
+
+def test_a_pick_without_a_prediction_has_to_finish_too() -> None:
+    native = run("ft9", predicted_s=None, observed_s=None)
+    assert shortcomings(validated([native])) == ["mine, ft9: expected to finish, and halted"]
 
 
 def test_all_is_well() -> None:
@@ -188,11 +172,11 @@ def test_what_is_worse_than_promised_is_said_in_one_line_each() -> None:
         ]
     )
     assert shortcomings(found) == [
-        "mine, ft2: predicted +13.6% of observed; limit 10%",
-        "mine, ft1: predicted +25.0% of observed; limit 10%",
+        "mine, ft2: prediction off by 13.6 %; limit 10 %",
+        "mine, ft1: prediction off by 25.0 %; limit 10 %",
         "mine, ft3: trained on after the last failure that was drawn",
-        "mine: regret 10.0%; limit 3%",
-        "median error 13.6%; limit 5%",
+        "mine: regret 10.0 %; limit 3 %",
+        "median error 13.6 %; limit 5 %",
     ]
 
 

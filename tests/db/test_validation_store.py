@@ -37,9 +37,19 @@ VALIDATION: dict[str, Any] = {
     "advisor_version": "0.1.0",
     "data_version": "",
 }
-TRIED = run_records.mechanism_record()
-HALTED = run_records.record()
-INVALID = run_records.invalid(run_records.mechanism_record("ft2"))
+
+
+def validating(record: dict[str, Any]) -> dict[str, Any]:
+    """The record of a run whose campaign was started to check a prediction."""
+    name = "20261130-090000-bbbbbbbb"
+    campaign = {"campaign": name, "command": "advisor validate --scenario=job.toml"}
+    run_id = f"{name}/{record['run_id'].partition('/')[2]}"
+    return {**record, "run_id": run_id, "campaign": {**record["campaign"], **campaign}}
+
+
+TRIED = validating(run_records.mechanism_record())
+HALTED = validating(run_records.record())
+INVALID = validating(run_records.invalid(run_records.mechanism_record("ft2")))
 
 
 def trial(record: dict[str, Any], **changes: Any) -> dict[str, Any]:

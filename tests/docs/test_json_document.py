@@ -12,6 +12,9 @@ from jsonschema import Draft202012Validator
 from advisor import cli
 from advisor.accuracy import FORMAT as ACCURACY_FORMAT
 from advisor.accuracy import VERSION as ACCURACY_VERSION
+from advisor.commands.validate import FORMAT as VALIDATIONS_FORMAT
+from advisor.commands.validate import VERSION as VALIDATIONS_VERSION
+from advisor.commands.validate import as_json as validations_json
 from advisor.decide import AXES
 from advisor.leave_one_out import Comparison, LeaveOneOut, NotPredicted
 from advisor.recommendation import (
@@ -32,7 +35,9 @@ from advisor.recommendation import (
 from advisor.reports.document import FORMAT, VERSION
 from advisor.rules import AppliedRule, Part, Rule
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
-from db.records import DispersionKind, Evidence, Quantity
+from advisor.validation import shortcomings, validated
+from db.records import Arrivals, DispersionKind, Evidence, Quantity, ValidationRole
+from tests.advisor.validated_runs import validated_run
 from tests.docs.documents import SCHEMAS, read, sections, table_with
 
 SCHEMA: dict[str, Any] = json.loads(
@@ -51,8 +56,17 @@ def _objects(schema: dict[str, Any], heading: str) -> dict[str, dict[str, Any]]:
     return {heading: schema} | definitions
 
 
-OBJECTS = _objects(SCHEMA, "document") | _objects(ACCURACY, "accuracy document")
-_VALIDATORS = dict.fromkeys(_objects(ACCURACY, "accuracy document"), ACCURACY_VALIDATOR) | (
+VALIDATIONS: dict[str, Any] = json.loads(
+    (SCHEMAS / "validations-1.schema.json").read_text(encoding="utf-8")
+)
+VALIDATIONS_VALIDATOR = Draft202012Validator(VALIDATIONS)
+OBJECTS = (
+    _objects(SCHEMA, "document")
+    | _objects(ACCURACY, "accuracy document")
+    | _objects(VALIDATIONS, "validations document")
+)
+_VALIDATORS = dict.fromkeys(_objects(VALIDATIONS, "validations document"), VALIDATIONS_VALIDATOR)
+_VALIDATORS |= dict.fromkeys(_objects(ACCURACY, "accuracy document"), ACCURACY_VALIDATOR) | (
     dict.fromkeys(_objects(SCHEMA, "document"), VALIDATOR)
 )
 
@@ -202,7 +216,7 @@ def test_objects_of_the_schema_are_closed_and_explained(name: str) -> None:
 def _description(schema: dict[str, Any]) -> str:
     if "description" in schema:
         return str(schema["description"])
-    definitions = ACCURACY["$defs"] | SCHEMA["$defs"]
+    definitions = ACCURACY["$defs"] | SCHEMA["$defs"] | VALIDATIONS["$defs"]
     return str(definitions[schema["$ref"].removeprefix("#/$defs/")]["description"])
 
 
@@ -277,3 +291,27 @@ def test_the_schema_of_accuracy_knows_every_field_and_every_code(
     assert [check["rule"] for check in document["leave_one_out"]["checks"]] == [*Rule]
     for key in document:
         assert not ACCURACY_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
+
+
+def test_the_schema_of_validations_knows_every_field_and_every_code() -> None:
+    Draft202012Validator.check_schema(VALIDATIONS)
+    assert VALIDATIONS["properties"]["format"]["const"] == VALIDATIONS_FORMAT
+    assert VALIDATIONS["properties"]["version"]["const"] == VALIDATIONS_VERSION
+    run = VALIDATIONS["$defs"]["validation_run"]["properties"]
+    assert run["role"]["enum"] == [*ValidationRole]
+    assert VALIDATIONS["$defs"]["validation"]["properties"]["arrivals"]["enum"] == [*Arrivals]
+    tried = [
+        validated_run(),
+        validated_run("ft1", ValidationRole.RUNNER_UP, observed_s=None),
+        validated_run("ft9", ValidationRole.REFERENCE, None, None, failures=None, outcome=""),
+        validated_run("ft9", ValidationRole.SELECTED, None, 50.0, validation="v2"),
+    ]
+    found = validated(tried)
+    document = json.loads(json.dumps(validations_json(found, shortcomings(found))))
+    errors = [f"{e.json_path}: {e.message}" for e in VALIDATIONS_VALIDATOR.iter_errors(document)]
+    assert errors == []
+    assert [len(each["runs"]) for each in document["validations"]] == [3, 1]
+    assert document["shortcomings"]
+    for key in document:
+        without = {k: v for k, v in document.items() if k != key}
+        assert not VALIDATIONS_VALIDATOR.is_valid(without)
