@@ -110,7 +110,7 @@ def command(
             each,
             wanted,
             partial(opened, db_url),
-            partial(measure, database_url(db_url)),
+            partial(measure, database_url(db_url), is_check=True),
             lambda line: click.echo(line, err=True),
         )
         found += validated(runs)
