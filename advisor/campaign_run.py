@@ -89,10 +89,13 @@ class CampaignRun:
         folder: Path,
         target: Target | None = None,
         on_plan: OnPlan | None = None,
+        *,
+        is_check: bool = False,
     ) -> None:
         self.measured = Measured()
         self._open_database, self._shown = open_database, shown
         self._folder, self._target, self._on_plan = folder, target, on_plan
+        self._is_check = is_check
         self._me = this_process()
         self._taken: Taken | None = None
         self._cell: OpenCell | None = None
@@ -167,7 +170,9 @@ class CampaignRun:
         kind = event["event"]
         if kind == "plan":
             plan = read_plan(event, str(self._folder))
-            stored = campaign_store.store_plan(self._open_database(), plan, self._me, self._target)
+            stored = campaign_store.store_plan(
+                self._open_database(), plan, self._me, self._target, is_check=self._is_check
+            )
             self._has(stored)
             if self._on_plan is not None:
                 engine = self._open_database()
@@ -329,14 +334,18 @@ def run_campaign(
     resume: str | None = None,
     target: Target | None = None,
     on_plan: OnPlan | None = None,
+    is_check: bool = False,
 ) -> tuple[Measured, Harness]:
     """Runs the harness, one more for each that is killed; returns what there is, and the last one.
 
-    `on_plan` is told the cells when they are rows, before the first one runs. Whatever is raised,
-    the campaign is given back first, and what is done is stored.
+    `on_plan` is told the cells when they are rows, before the first one runs; `is_check` says that
+    they check what is known. Whatever is raised, the campaign is given back first, and what is
+    done is stored.
     """
     with ExitStack() as stack:
-        run = stack.enter_context(CampaignRun(open_database, shown, folder, target, on_plan))
+        run = stack.enter_context(
+            CampaignRun(open_database, shown, folder, target, on_plan, is_check=is_check)
+        )
         if resume is not None:
             command = run.resume(resume)
         goes_on = True

@@ -36,7 +36,6 @@ from advisor.validation import (
 )
 from advisor.version import advisor_version
 from db.campaign_store import PlannedCell
-from db.hardware import refuse_without_runs
 from db.queries import evidence_version, validated_runs
 from db.records import RunQuantity, ValidatedRun
 from db.run_queries import RunFilter, list_runs, run_choices
@@ -89,7 +88,7 @@ class Job:
 
     name: str
     question: Question
-    profile: str
+    profile: str | None
     world_size: int
     wanted: Wanted
 
@@ -114,12 +113,11 @@ class Job:
 
 def prepared(asked: Asked, wanted: Wanted, engine: Engine) -> Job:
     """The job, with everything looked at that can be known before something runs. Raises UserError,
-    NoDataError, and AnotherClusterError for a cluster that came without its runs."""
+    NoDataError."""
     require_honoured(asked.inputs)
     question = ask(engine, asked.inputs)
     scenario = question.scenario
     with reading(engine) as connection:
-        refuse_without_runs(connection, scenario.cluster)
         choices = run_choices(connection, scenario.cluster)
     sizes = [
         p.world_size
@@ -138,11 +136,12 @@ def prepared(asked: Asked, wanted: Wanted, engine: Engine) -> Job:
     return job
 
 
-def _only_profile(profiles: Sequence[str], cluster: str) -> str:
-    if len(profiles) != 1:
-        there = ", ".join(profiles) or "none"
+def _only_profile(profiles: Sequence[str], cluster: str) -> str | None:
+    """None, the usual one, where the runs are elsewhere."""
+    if len(profiles) > 1:
+        there = ", ".join(profiles)
         raise UserError(f"{cluster} was measured with the profiles {there}: say --profile")
-    return profiles[0]
+    return profiles[0] if profiles else None
 
 
 def validate(

@@ -17,6 +17,7 @@ from sqlalchemy.sql import ColumnElement
 
 from db.campaign_plan import CampaignPlanPart, CellPart
 from db.errors import DatabaseError, NotFoundError
+from db.hardware import refuse_without_runs
 from db.ingest import add_surroundings
 from db.models import Base
 from db.records import CampaignStatus, CellStatus
@@ -110,14 +111,22 @@ def now_utc(ago_s: float = 0.0) -> str:
 
 
 def store_plan(
-    engine: Engine, plan: CampaignPlanPart, controller: Controller, target: Target | None = None
+    engine: Engine,
+    plan: CampaignPlanPart,
+    controller: Controller,
+    target: Target | None = None,
+    *,
+    is_check: bool = False,
 ) -> Taken:
     """Stores the campaign and all its cells at once, in the hands of this controller.
 
-    Raises InvalidDataError where the cluster is another one of the same name, or came in a bundle.
+    Raises InvalidDataError where the cluster is another one of the same name; or came in a bundle,
+    unless the runs are to check what is known (`is_check`), not to add to it.
     """
     campaign = plan.campaign.campaign
     with writing(engine) as connection:
+        if not is_check:
+            refuse_without_runs(connection, plan.cluster.cluster)
         add_surroundings(connection, plan, CampaignStatus.RUNNING)
         connection.execute(
             insert(_PLANS),

@@ -21,7 +21,7 @@ SELECT 1
 FROM operating_points p
 JOIN operating_point_values v ON v.point_id = p.point_id
 WHERE p.cluster = :cluster AND v.source_id = :source_id
-  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.cluster = :cluster)
+  AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.cluster = :cluster AND r.point_id IS NOT NULL)
 LIMIT 1
 """
 _SAME_MEMORY = 0.02
@@ -38,14 +38,14 @@ def add_cluster(connection: Connection, cluster: ClusterPart) -> None:
 def refuse_without_runs(connection: Connection, cluster: str) -> None:
     """Raises AnotherClusterError if a bundle brought what is known of the cluster.
 
-    Its runs are not here, so new ones could not be pooled with them: operating points of the
-    same conditions would take the place of better ones. Where runs are here, it is measured here.
+    Its runs are not here, so new ones could not be pooled with them, and `db.harvest` would keep
+    what there is. Where runs of this database made operating points, it is measured here.
     """
     measured = {"cluster": cluster, "source_id": source_id(cluster)}
     if connection.execute(text(_WITHOUT_RUNS), measured).first():
         raise AnotherClusterError(
-            f"cluster {cluster!r} came in a bundle, without its runs: measure under another name "
-            "(--cluster), or its operating points would be replaced, not added to"
+            f"cluster {cluster!r} came in a bundle, without its runs: new ones cannot be pooled "
+            "with them, so measure under another name (--cluster)"
         )
 
 

@@ -1,7 +1,8 @@
 """Pools the valid runs of a cluster into operating points, which is what advice is given from.
 
 A point is written anew when its runs have changed, and stays as it is when they have not, so that
-harvesting again changes nothing. `db.pooling` has the arithmetic.
+harvesting again changes nothing. A point that a bundle brought stays as it is: its runs are
+elsewhere, so those that are here cannot be pooled with them. `db.pooling` has the arithmetic.
 """
 
 from collections.abc import Iterable, Mapping
@@ -50,22 +51,24 @@ ORDER BY e.run_id, e.at_s DESC, e.ordinal DESC
 
 @dataclass(frozen=True, slots=True)
 class HarvestReport:
-    """What a harvest did with the operating points of one cluster."""
+    """What a harvest did with the operating points of one cluster; `kept` are those that a bundle
+    brought, which runs of this database would have made otherwise."""
 
     cluster: str
     added: int = 0
     updated: int = 0
     unchanged: int = 0
+    kept: int = 0
 
     @property
     def points(self) -> int:
         """All points that the cluster's runs make."""
-        return self.added + self.updated + self.unchanged
+        return self.added + self.updated + self.unchanged + self.kept
 
 
 def harvest(engine: Engine, cluster: str) -> HarvestReport:
     """Brings the operating points of a cluster up to date with its valid runs."""
-    counts = {"added": 0, "updated": 0, "unchanged": 0}
+    counts = {"added": 0, "updated": 0, "unchanged": 0, "kept": 0}
     with writing(engine) as connection:
         _lock(connection)
         for point in pool(_runs(connection, cluster)):
@@ -114,16 +117,25 @@ def _rows(connection: Connection, statement: str, cluster: str) -> Iterable[RowM
 
 
 def _store(connection: Connection, point: PooledPoint) -> str:
-    """Adds or rewrites the point, and names it in its runs."""
+    """Adds or rewrites the point, and names it in its runs; or keeps what a bundle brought."""
     row, values = _point_row(point), _value_rows(point)
     before = _stored(connection, point.key.point_id)
     if before == (row, values):
         what = "unchanged"
+    elif before and not _has_runs(connection, point.key.point_id):
+        return "kept"
     else:
         what = "updated" if before else "added"
         _write(connection, row, values, is_new=before is None)
     _name_in_runs(connection, point)
     return what
+
+
+def _has_runs(connection: Connection, point_id: str) -> bool:
+    """Whether runs of this database were pooled into the point."""
+    runs = _TABLES["runs"]
+    found = connection.execute(select(runs.c.run_id).where(runs.c.point_id == point_id).limit(1))
+    return found.first() is not None
 
 
 def _name_in_runs(connection: Connection, point: PooledPoint) -> None:

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from db import composed, run_rows
 from db.errors import InvalidDataError
-from db.hardware import add_cluster, add_row, added_or_stored, refuse_without_runs
+from db.hardware import add_cluster, add_row, added_or_stored
 from db.models import Base
 from db.records import CampaignStatus
 from db.run_record import INTERRUPTED, Record, RecordFile, read_record
@@ -179,9 +179,7 @@ def add_surroundings(
     connection: Connection, record: run_rows.Surrounded, status: CampaignStatus
 ) -> None:
     """Adds what runs refer to where it is not there yet: source, cluster, software stack and
-    campaign, which gets this status. Raises AnotherClusterError where the cluster is another, or
-    came in a bundle."""
-    refuse_without_runs(connection, record.cluster.cluster)
+    campaign, which gets this status. Raises AnotherClusterError where the cluster is another."""
     # Always in this order: two processes that wait for each other's rows would be a deadlock.
     add_row(connection, "sources", run_rows.source_row(record))
     add_cluster(connection, record.cluster)

@@ -53,10 +53,13 @@ def command(path: Path, fmt: str, db_url: str | None) -> None:
 
 
 def harvest_words(report: "HarvestReport") -> str:
-    return (
+    said = (
         f"{printable(report.cluster)}: {counted(report.points, 'operating point')}, "
         f"{report.added} added, {report.updated} updated"
     )
+    if not report.kept:
+        return said
+    return f"{said}; {report.kept} came in a bundle, without their runs, and stay as they are"
 
 
 def harvest_json(report: "HarvestReport") -> dict[str, Any]:
@@ -65,4 +68,5 @@ def harvest_json(report: "HarvestReport") -> dict[str, Any]:
         "points": report.points,
         "added": report.added,
         "updated": report.updated,
+        "kept": report.kept,
     }

@@ -267,9 +267,11 @@ def measure(
     resume: str | None = None,
     target: "Target | None" = None,
     on_plan: "OnPlan | None" = None,
+    is_check: bool = False,
 ) -> "Measured":
     """Runs the harness and stores each run as soon as it is finished; or goes on with the campaign
-    `resume`. `on_plan` is told the planned cells before the first one runs.
+    `resume`. `on_plan` is told the planned cells before the first one runs; `is_check` says that
+    the runs check what is known, also where that came in a bundle, and need not add to it.
 
     A database that is there is looked at before anything runs; a SQLite file that is not is made
     once the harness has accepted the options. Raises UserError for what the harness refuses,
@@ -290,6 +292,7 @@ def measure(
             resume=resume,
             target=target,
             on_plan=on_plan,
+            is_check=is_check,
         )
         if child.interrupts or child.exit_code == InterruptedRunsError.exit_code:
             raise InterruptedRunsError(interrupted_words(measured))

@@ -88,7 +88,7 @@ def command(
     """Is the advice right? Runs what is recommended, the runner-up and no mechanism at all, live.
 
     All under the same failures, drawn at the scenario's MTBF from a seed. The step time is measured
-    just before, unless the scenario states one; predictions are stored before their runs begin.
+    just before; predictions are stored before their runs begin.
     It measures this machine, so the cluster has to be the one that this machine is.
     """
     from advisor.scenario_file import read_scenario_file
@@ -136,7 +136,7 @@ def _validate(
         runs = validate(
             job,
             partial(opened, db_url),
-            partial(measure, database_url(db_url)),
+            partial(measure, database_url(db_url), is_check=True),
             lambda line: click.echo(printable(line), err=True),
         )
         into += validated(runs)

@@ -122,7 +122,9 @@ def test_json_is_clean_and_has_the_same(call: Called) -> None:
     assert each["samples_per_s_per_rank"]["mean"] == 40.5
     assert each["detection_s"]["n"] == 2
     assert (each["outcomes"], each["valid"], each["censored"]) == ({"halted": 2}, 2, 0)
-    assert document["clusters"] == [{"cluster": "mybox", "points": 1, "added": 1, "updated": 0}]
+    assert document["clusters"] == [
+        {"cluster": "mybox", "points": 1, "added": 1, "updated": 0, "kept": 0}
+    ]
 
 
 def test_what_the_harness_refuses_is_one_line_and_writes_nothing(

@@ -229,6 +229,8 @@ def test_a_cluster_that_came_in_a_bundle_is_refused_before_anything_runs(
     with pytest.raises(AnotherClusterError, match="'mybox' came in a bundle, without its runs"):
         store_plan(engine, plan(), ME)
     assert statuses(engine) == []
+    store_plan(engine, plan(), ME, is_check=True)
+    assert statuses(engine)
 
 
 @pytest.mark.parametrize(

@@ -153,12 +153,36 @@ def test_a_bundle_carries_measured_points(
     load_rows(str(target), bundle_rows(read, "bundle"))
     other = open_engine(str(target))
     assert points(other) == points(engine)
-    run_records.write(tmp_path / "new", run_records.record(seed=9))
-    (said,) = ingest(other, tmp_path / "new").refused
-    assert "cluster 'mybox' came in a bundle, without its runs" in said
     other.dispose()
-    load_rows(shipped_url, bundle_rows(read, "bundle"))
-    take(engine, tmp_path / "new", run_records.record(seed=9))
+
+
+def test_a_point_that_a_bundle_brought_is_not_replaced_by_fewer_runs(
+    engine: Engine, shipped_url: str, tmp_path: Path, sqlite_templates: dict[str, Path]
+) -> None:
+    made = [run_records.record(seed=seed, rate=40.1 + seed) for seed in range(3)]
+    take(engine, tmp_path / "first", *made)
+    harvest(engine, "mybox")
+    bundle = export(shipped_url, "mybox")
+    target = tmp_path / "other.db"
+    target.write_bytes(sqlite_templates["shipped"].read_bytes())
+    load_rows(str(target), bundle_rows(bundle, "bundle"))
+    other = open_engine(str(target))
+    take(other, tmp_path / "here", run_records.record(seed=9), run_records.record("a6"))
+    report = harvest(other, "mybox")
+    assert (report.points, report.added, report.updated, report.kept) == (2, 1, 0, 1)
+    assert points(other)[A2] == points(engine)[A2]
+    assert rows(other, "SELECT COUNT(*) FROM runs WHERE point_id IS NULL") == [(1,)]
+    # Where its own runs come after it, it is theirs, and goes on with what is measured.
+    third = tmp_path / "third.db"
+    third.write_bytes(sqlite_templates["shipped"].read_bytes())
+    load_rows(str(third), bundle_rows(bundle, "bundle"))
+    whole = open_engine(str(third))
+    take(whole, tmp_path / "all", *made)
+    assert harvest(whole, "mybox").unchanged == 1
+    take(whole, tmp_path / "more", run_records.record(seed=9))
+    assert harvest(whole, "mybox").updated == 1
+    for each in (other, whole):
+        each.dispose()
 
 
 def harvest_at_once(url: str) -> None:
