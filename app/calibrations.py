@@ -11,7 +11,7 @@ from advisor.figures.calibration import curves_of, path_figure
 from advisor.reports import calibration_words
 from advisor.units import format_bytes, format_duration, format_percent
 from app.markdown import escape, message
-from app.widgets import bullets, figure, table
+from app.widgets import bullets, figure, table, wide_table
 from db.calibration_queries import CalibrationSession
 
 _ACROSS = 3
@@ -35,7 +35,8 @@ def calibration(cluster: str, session: CalibrationSession | None) -> None:
         )
     )
     _curves(session)
-    table(calibration_words.FIT_HEADER, map(calibration_words.fit_row, session.fits))
+    rows = map(calibration_words.fit_row, session.fits)
+    wide_table(calibration_words.FIT_HEADER, rows, "fits", "The fits with their intervals")
     st.caption(calibration_words.FIT_LEGEND)
     with st.expander("How each path was measured"):
         table(
@@ -99,5 +100,5 @@ def _compared_restores(session: CalibrationSession) -> list[Compared]:
 def compared(points: Sequence[Compared], tolerance: float, name: str) -> None:
     """Predictions against observations of one kind, `name`, as a figure."""
     figure(
-        agreement(points, tolerance), f"agreement-{name}", f"{name}: predicted and observed time"
+        agreement(points, tolerance), f"agreement-{name}", f"{name}: how far predictions were off"
     )

@@ -53,6 +53,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     st.table(pd.DataFrame(cells, columns=list(header)).set_index(header[0]))
 
 
+def wide_table(header: Sequence[str], rows: Iterable[Sequence[object]], key: str, alt: str) -> None:
+    """A table of texts whose columns keep their width: where there is no room, it scrolls."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    st.dataframe(pd.DataFrame(cells, columns=list(header)), hide_index=True, key=key, alt=alt)
+
+
 def figure(drawn: Any, key: str, alt: str) -> None:
     """A plotly figure in the page's own colours."""
     st.plotly_chart(

@@ -1,4 +1,4 @@
-"""Predictions against what was observed: points around the line on which both are the same."""
+"""Predictions against what was observed: how far each is off, over the time that it was about."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +11,10 @@ from advisor.figures.theme import GREY, safe, series_color, styled
 from advisor.units import format_duration, format_percent
 
 _SYMBOLS = ("circle", "diamond", "square", "triangle-up", "x", "star")
-_BAND = "rgba(158,158,158,0.18)"
-_HEIGHT_PX = 420
+_BAND = "rgba(158,158,158,0.22)"
+_HEIGHT_PX = 360
+_AIR = 1.2
+"""How far the axis of errors goes beyond the largest one, as a factor."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,45 +33,49 @@ class Compared:
 
 
 def agreement(points: Sequence[Compared], tolerance: float) -> go.Figure:
-    """Predicted over observed time, both axes alike and logarithmic, with the band within
-    `tolerance` (a fraction) of the observed. Needs a point."""
-    times = [s for point in points for s in (point.observed_s, point.predicted_s)]
-    low, high = floor(log10(min(times))), ceil(log10(max(times)))
-    ends = [10.0**low, 10.0 ** max(high, low + 1)]
+    """The error of each prediction over what was observed, with the band of errors within
+    `tolerance` (a fraction). Needs a point.
+
+    Errors, and not predictions: over decades of time, a point that is 15 % off lies on the line.
+    """
+    times = [point.observed_s for point in points]
+    low = floor(log10(min(times)))
+    high = max(ceil(log10(max(times))), low + 1)
+    ends = [10.0**low, 10.0**high]
     figure = go.Figure()
-    _add_target(figure, ends, tolerance)
+    _add_band(figure, ends, 100.0 * tolerance)
     for index, kind in enumerate(dict.fromkeys(point.kind for point in points)):
         _add_kind(figure, kind, [point for point in points if point.kind == kind], index)
     ticks, words = time_ticks(*ends)
-    same = {
-        "type": "log",
-        "range": [log10(end) for end in ends],
-        "tickvals": ticks,
-        "ticktext": words,
-        "zeroline": False,
-    }
-    figure.update_xaxes(title="observed", **same)
-    figure.update_yaxes(title="predicted", **same)
+    figure.update_xaxes(
+        title="observed",
+        type="log",
+        range=[float(low), float(high)],
+        tickvals=ticks,
+        ticktext=words,
+        zeroline=False,
+    )
+    largest = _AIR * 100.0 * max(tolerance, *(abs(point.error) for point in points))
+    figure.update_yaxes(
+        title="predicted - observed",
+        range=[-largest, largest],
+        ticksuffix=" %",
+        zeroline=True,
+        zerolinecolor=GREY,
+        zerolinewidth=1.5,
+    )
     return styled(figure, title="", height=_HEIGHT_PX).update_layout(margin={"t": 10})
 
 
-def _add_target(figure: go.Figure, ends: Sequence[float], tolerance: float) -> None:
+def _add_band(figure: go.Figure, ends: Sequence[float], percent: float) -> None:
     figure.add_scatter(
         x=[*ends, *reversed(ends)],
-        y=[*(end * (1 + tolerance) for end in ends), *(e * (1 - tolerance) for e in ends[::-1])],
+        y=[percent, percent, -percent, -percent],
         mode="lines",
         line={"width": 0},
         fill="toself",
         fillcolor=_BAND,
-        name=f"within {format_percent(tolerance)}",
-        hoverinfo="skip",
-    )
-    figure.add_scatter(
-        x=ends,
-        y=ends,
-        mode="lines",
-        line={"color": GREY, "dash": "dash", "width": 1.5},
-        name="as observed",
+        name=f"within {format_percent(percent / 100.0)}",
         hoverinfo="skip",
     )
 
@@ -77,7 +83,7 @@ def _add_target(figure: go.Figure, ends: Sequence[float], tolerance: float) -> N
 def _add_kind(figure: go.Figure, kind: str, points: Sequence[Compared], index: int) -> None:
     figure.add_scatter(
         x=[point.observed_s for point in points],
-        y=[point.predicted_s for point in points],
+        y=[100.0 * point.error for point in points],
         mode="markers",
         marker={
             "color": series_color(index),

@@ -28,6 +28,7 @@ _PLACES = 25
 _AIR = 1.25
 """How far beyond the samples the axis of sizes goes, as a factor."""
 _SHORTEST_S = 1e-9
+_MOST_TICKS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +97,14 @@ def _points(
 
 
 def path_figure(path: CalibrationPath, curves: Sequence[Curve]) -> go.Figure:
-    """The curves of one path, both axes logarithmic."""
+    """The curves of one path, seconds and what they grow with on logarithmic axes."""
     figure = go.Figure()
     low_s, high_s = _decades([s for curve in curves for s in (*curve.duration_s, *curve.line_s)])
     for index, curve in enumerate(curves):
         _add_band(figure, curve, index, low_s)
         _add_line(figure, curve, index)
         _add_points(figure, curve, index)
-    figure.update_xaxes(type="log", zeroline=False, **_x_axis(curves))
+    figure.update_xaxes(zeroline=False, **_x_axis(curves))
     ticks, words = time_ticks(low_s, high_s)
     figure.update_yaxes(
         type="log", range=[log10(low_s), log10(high_s)], tickvals=ticks, ticktext=words
@@ -124,16 +125,17 @@ def _decades(values: Sequence[float]) -> tuple[float, float]:
 def _x_axis(curves: Sequence[Curve]) -> dict[str, object]:
     at = sorted({place for curve in curves for place in curve.at})
     model = curves[0].fit.model
-    if model is FitModel.BYTES:
+    if model is FitModel.MEAN:
+        # Samples were taken one after the other: they grow with nothing.
+        return {"title": "sample", "type": "linear", "dtick": 1 + len(at) // _MOST_TICKS}
+    if model is FitModel.RANKS:
+        ticks, words, title = [float(ranks) for ranks in at], [str(ranks) for ranks in at], "ranks"
+    else:
         decades = [10.0**power for power in range(16) if at[0] <= 10.0**power <= at[-1]]
         ticks = decades or [float(at[0])]
-        words = [format_bytes(tick) for tick in ticks]
-        title = "size"
-    else:
-        ticks, words = [float(place) for place in at], [str(place) for place in at]
-        title = "ranks" if model is FitModel.RANKS else "sample"
+        words, title = [format_bytes(tick) for tick in ticks], "size"
     span = [log10(at[0] / _AIR), log10(at[-1] * _AIR)]
-    return {"title": title, "tickvals": ticks, "ticktext": words, "range": span}
+    return {"title": title, "type": "log", "tickvals": ticks, "ticktext": words, "range": span}
 
 
 def _words(fit: CalibrationFit) -> str:

@@ -235,10 +235,11 @@ def test_the_calibration_of_the_campaigns_cluster(
     shown.run()
     assert "has no calibration" not in texts(shown)
     assert "The newest, 20261130-061504-ab12cd34" in texts(shown)
-    fits = next(t.value for t in shown.table if "latency (95 %)" in t.value.columns)
-    assert list(fits.index).count("storage\\_write") == 2
-    assert "group\\_formation" in fits.index
-    assert "size / 8" in fits.loc["storage\\_write"].iloc[0]["and (95 %)"]
+    fits = next(d.value for d in shown.dataframe if "latency (95 %)" in d.value.columns)
+    fits = fits.set_index("path")
+    assert list(fits.index).count("storage_write") == 2
+    assert "group_formation" in fits.index
+    assert fits.loc["storage_write"].iloc[0]["and (95 %)"].startswith("size / ")
     checks = next(t.value for t in shown.table if "predicted" in t.value.columns)
     assert len(checks) == 12
     assert "off in the median over 12 sizes and paths; the target is 15 %" in texts(shown)

@@ -67,6 +67,10 @@ def test_the_axes_hold_every_sample_and_have_ticks() -> None:
     made = samples()
     for path, curves in curves_of(made, fits_of(made, ORIGIN)).items():
         figure = path_figure(path, curves)
+        if path is STARTS:
+            assert figure.layout.xaxis.type == "linear"
+            assert figure.layout.xaxis.dtick == 1
+            continue
         for axis, values in (
             (figure.layout.xaxis, [at for curve in curves for at in curve.at]),
             (figure.layout.yaxis, [s for curve in curves for s in curve.duration_s]),
@@ -113,20 +117,27 @@ def test_sizes_within_one_decade_have_a_tick() -> None:
 def test_predictions_stand_beside_what_was_observed() -> None:
     points = [
         Compared("restore own", "1 MB", 0.010, 0.011),
-        Compared("restore own", "8 MB", 0.080, 0.070),
+        Compared("restore own", "8 MB", 0.080, 0.060),
         Compared("restore <b>peer</b>", "8 MB", 0.5, 0.5),
     ]
     figure = agreement(points, 0.15)
-    target, same, own, peer = figure.data
+    band, own, peer = figure.data
     assert list(own.x) == [0.010, 0.080]
-    assert list(own.y) == [0.011, 0.070]
+    assert list(own.y) == pytest.approx([10.0, -25.0])
     assert own.marker.symbol != peer.marker.symbol
     assert own.customdata[0] == "1 MB: observed 10 ms, predicted 11 ms (10 %)"
     assert "<b>" not in peer.name
-    assert target.name == "within 15 %"
-    assert target.y[1] == pytest.approx(1.15 * target.x[1])
-    assert target.y[2] == pytest.approx(0.85 * target.x[2])
-    assert list(same.x) == list(same.y)
-    assert list(figure.layout.xaxis.range) == list(figure.layout.yaxis.range)
-    assert list(figure.layout.xaxis.range) == [-2.0, 0.0]
+    assert band.name == "within 15 %"
+    assert (min(band.y), max(band.y)) == (-15.0, 15.0)
+    low, high = figure.layout.xaxis.range
+    assert (low, high) == (-2.0, 0.0)
+    assert (10**low, 10**high) == (min(band.x), max(band.x))
     assert all(a < b for a, b in pairwise(figure.layout.xaxis.tickvals))
+    low, high = figure.layout.yaxis.range
+    assert low < -25.0 < 25.0 < high
+
+
+def test_small_errors_are_seen_within_the_band() -> None:
+    figure = agreement([Compared("x", "x", 1.0, 1.01)], 0.1)
+    low, high = figure.layout.yaxis.range
+    assert low < -10.0 < 10.0 < high
