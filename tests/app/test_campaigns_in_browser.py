@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, WebSocket, expect
+from playwright.sync_api import Browser, Locator, WebSocket, expect
 from playwright.sync_api import Page as Tab
 
 from db.records import CampaignStatus, CellStatus
@@ -21,15 +21,14 @@ _SILENCE_MS = 6_000
 OTHER = "20261130-100000-ffffffff"
 
 
-def fact(tab: Tab, name: str) -> str:
-    """What the page says beside a name."""
-    metric = tab.get_by_test_id("stMetric").filter(has=tab.get_by_text(name, exact=True))
-    return metric.get_by_test_id("stMetricValue").inner_text().strip()
+def fact(tab: Tab, name: str) -> Locator:
+    """What the page says under a name."""
+    label = tab.get_by_test_id("stMetricLabel").filter(has_text=re.compile(f"^{name}$"))
+    return tab.get_by_test_id("stMetric").filter(has=label).get_by_test_id("stMetricValue")
 
 
 def expect_fact(tab: Tab, name: str, value: str) -> None:
-    metric = tab.get_by_test_id("stMetric").filter(has=tab.get_by_text(name, exact=True))
-    expect(metric.get_by_test_id("stMetricValue")).to_have_text(value, timeout=WAIT_MS)
+    expect(fact(tab, name)).to_have_text(value, timeout=WAIT_MS)
 
 
 def test_the_page_follows_a_campaign_to_its_end(tab: Tab, shipped_url: str, tmp_path: Path) -> None:
@@ -105,7 +104,7 @@ def test_choices_are_kept_while_the_page_draws_itself_again(tab: Tab, address: s
 def test_another_campaign_by_its_address(tab: Tab, address: str) -> None:
     tab.goto(f"{address}/campaigns?campaign={CAMPAIGN}")
     expect_fact(tab, "status", "stale")
-    assert fact(tab, "done") == "5 of 24"
+    expect_fact(tab, "done", "5 of 24")
     expect(tab.get_by_role("heading", name="All campaigns")).to_be_visible()
 
 
