@@ -54,7 +54,7 @@ class Injector:
         """Called by the training thread before each step; strikes if it is this step's turn."""
         self._steps_done = step
         if self._to_raise is not None:
-            raise InjectedError(f"fault {self._to_raise} of the schedule")
+            self._strike(self._to_raise, self._schedule.events[self._to_raise])
         for ordinal, event in enumerate(self._schedule.events):
             if event.step == step:
                 self._due(ordinal, event)
@@ -102,15 +102,20 @@ class Injector:
             self._strike(ordinal, event)
 
     def _strike(self, ordinal: int, event: FaultEvent) -> None:
+        if event.kind is FaultKind.EXCEPTION and not _in_training_thread():
+            self._to_raise = ordinal  # it strikes when that thread raises, perhaps after a recovery
+            return
         self._log.write("fault", ordinal=ordinal, kind=event.kind, steps=self._steps_done)
         if event.kind is FaultKind.CRASH:
             os.kill(os.getpid(), signal.SIGKILL)
         elif event.kind is FaultKind.HANG:
             os.kill(os.getpid(), signal.SIGSTOP)
-        elif threading.current_thread() is threading.main_thread():
-            raise InjectedError(f"fault {ordinal} of the schedule")
         else:
-            self._to_raise = ordinal
+            raise InjectedError(f"fault {ordinal} of the schedule")
+
+
+def _in_training_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
 
 
 def _at(instant: float, act: Callable[..., None], *arguments: object) -> None:

@@ -1,7 +1,7 @@
 """Heartbeats: a small file that ranks write in memory and the supervisor reads.
 
-One slot a rank: the last beat (CLOCK_MONOTONIC), whether it was in storage then, the steps done,
-and when the last step ended. A stopped process stops beating; a blocked one beats on without
+One slot a rank: the last beat (CLOCK_MONOTONIC), the last one in storage, the steps done, and when
+the last step ended. A stopped process stops beating; a blocked one beats on without
 making steps. The file belongs to one host, whose clock all of its ranks share.
 """
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from measure.state.storage_waits import is_in_storage
 
-_BEAT = struct.Struct("<dq")
+_BEAT = struct.Struct("<dd")
 _PROGRESS = struct.Struct("<qd")
 _SLOT_BYTES = 64  # one cache line a rank, so that ranks do not wait for each other
 _PERIOD_S = 0.1
@@ -27,8 +27,9 @@ class Beat:
     beat_at: float
     steps: int
     step_at: float
-    in_storage: bool = False
-    """At the last beat it was reading or writing files: it may take as long as the disk does."""
+    storage_at: float = 0.0
+    """The last beat at which it was reading or writing files, which takes as long as the disk
+    does."""
 
 
 def create(path: Path, world_size: int) -> None:
@@ -50,8 +51,11 @@ class Heartbeat:
         _PROGRESS.pack_into(self._map, self._base + _BEAT.size, steps, time.monotonic())
 
     def _beat(self) -> None:
+        storage_at = 0.0
         while True:
-            _BEAT.pack_into(self._map, self._base, time.monotonic(), is_in_storage())
+            now = time.monotonic()
+            storage_at = now if is_in_storage() else storage_at
+            _BEAT.pack_into(self._map, self._base, now, storage_at)
             time.sleep(_PERIOD_S)
 
 
@@ -67,9 +71,9 @@ class HeartbeatReader:
         """Every rank's slot, in the order of ranks."""
         beats = []
         for base in range(0, self._world_size * _SLOT_BYTES, _SLOT_BYTES):
-            beat_at, in_storage = _BEAT.unpack_from(self._map, base)
+            beat_at, storage_at = _BEAT.unpack_from(self._map, base)
             steps, step_at = _PROGRESS.unpack_from(self._map, base + _BEAT.size)
-            beats.append(Beat(beat_at, steps, step_at, bool(in_storage)))
+            beats.append(Beat(beat_at, steps, step_at, storage_at))
         return beats
 
     def close(self) -> None:

@@ -68,9 +68,10 @@ def events_in(log: RankLog, generation: int) -> Iterator[Event]:
 
 
 def _begun(run: Run, answers: Sequence[Answered]) -> list[tuple[int, int, float]]:
-    """(number, first step, instant) of every generation that was ordered to train."""
+    """(number, first step, instant) of every generation that was ordered to train. A rank that was
+    lost before any had formed is replaced in the first one."""
     begun = [(a.recovery.generation, a.recovery.step, a.train_s) for a in answers]
-    if run.seen.training_at is not None:
+    if run.seen.training_at is not None and all(number for number, *_ in begun):
         begun.insert(0, (0, 0, run.since_began(run.seen.training_at)))
     return begun
 

@@ -185,7 +185,9 @@ def _begun_anew(run: Run) -> list[str]:
     """Of each recovery that found no state, why: all ranks say the same."""
     found = []
     for recovery in run.seen.recoveries:
-        if not recovery.source:
+        if not recovery.generation:
+            found.append("a rank was lost before training began")
+        elif not recovery.source:
             ordered_s, ended_s = map(run.since_began, (recovery.ordered_at, recovery.train_at))
             said = (log.first_after("nothing-restored", ordered_s) for log in run.logs)
             found += [e["why"] for e in said if e is not None and e["t"] <= ended_s][:1]

@@ -392,7 +392,7 @@ class Supervisor:
         and have the state too, does not wait for that."""
         if self._lost_at is None or self._seen.training_at is None or not self._is_recovering():
             return []
-        waited_s, beats = time.monotonic() - self._lost_at, self._beats.read()
+        now, lost_at, beats = time.monotonic(), self._lost_at, self._beats.read()
         others = self._traits.grows and any(self._waits(view) for view in living)
 
         def is_spared(view: RankView) -> bool:
@@ -400,7 +400,7 @@ class Supervisor:
             return self._survivors_go_on() and (has_all or not others)
 
         def is_late(view: RankView) -> bool:
-            return waited_s > self._free_within_s(beats[view.rank].in_storage)
+            return now > self._free_by(lost_at, beats[view.rank].storage_at)
 
         return [
             view
@@ -409,13 +409,15 @@ class Supervisor:
             or (view.stuck and not is_spared(view))
         ]
 
-    def _free_within_s(self, in_storage: bool) -> float:
-        by_itself_s = self._job.group_timeout_s + _FREE_WITHIN_S
+    def _free_by(self, lost_at: float, storage_at: float) -> float:
+        """When a survivor of a loss at `lost_at` that was in storage last at `storage_at` has had
+        its time to come free; even a disk is waited for no longer than the group's timeout."""
+        by_itself = lost_at + self._job.group_timeout_s + _FREE_WITHIN_S
         if self._survivors_go_on():
-            return by_itself_s
+            return by_itself
         told = self._job.detector is Detector.SUPERVISOR
         limit_s = _FREE_WITHIN_S if told else self._limits.after_loss_s
-        return max(limit_s, by_itself_s) if in_storage else limit_s
+        return min(max(lost_at, storage_at) + limit_s, max(lost_at + limit_s, by_itself))
 
     def _give_up_on(self, views: list[RankView]) -> None:
         """Ends these processes: others are to take their places."""

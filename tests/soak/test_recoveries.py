@@ -101,8 +101,8 @@ def test_random_faults_and_recovery(tmp_path: Path) -> None:
         try:
             with nothing_left():
                 (finished,) = run(plan)
-        except AssertionError as error:
-            problems.append(f"{plan.cells[0].job.run_id}: left: {error}")
+        except Exception as error:  # something was left, or our own fault; the others go on
+            problems.append(f"{plan.cells[0].job.run_id}: {type(error).__name__}: {error}")
             continue
         walls.append(time.monotonic() - began)
         found = problems_of(finished["found"], plan, walls[-1])
@@ -126,7 +126,7 @@ def problems_of(record: dict[str, Any], plan: Plan, wall_s: float) -> list[str]:
     unfired = [reason for reason in record["validity_reasons"] if "did not fire" in reason]
     if record["validity_reasons"] != unfired:
         found.append(f"is invalid: {record['validity_reasons']}")
-    elif not unfired and record["outcome"] not in _OUTCOMES:
+    elif not unfired and record["outcome"] not in _OUTCOMES and not _cannot_be(record):
         found.append(f"is {record['outcome']}")
     whole = record["outcome"] in ("recovered", "restarted-from-zero")
     if whole and record["steps_completed"] != _STEPS:
@@ -134,6 +134,13 @@ def problems_of(record: dict[str, Any], plan: Plan, wall_s: float) -> list[str]:
     if not _says_why(record):
         found.append(f"{record['outcome']} without a reason: {record['notes']}")
     return found
+
+
+def _cannot_be(record: dict[str, Any]) -> bool:
+    """The paper's matrix does not tell A1's two configurations apart: what needs a group of all
+    ranks is tried on the asynchronous one, and says that there is none."""
+    is_one = record["cell"]["architecture"] == "a1-async" and record["outcome"] == "infeasible"
+    return is_one and "group of all ranks" in record["infeasible_reason"]
 
 
 def _says_why(record: dict[str, Any]) -> bool:

@@ -7,7 +7,7 @@ import pytest
 
 from measure.faults.injector import InjectedError, Injector
 from measure.faults.schedule import FaultEvent, FaultKind, Schedule
-from measure.rank.event_log import EventLog
+from measure.rank.event_log import EventLog, read_log
 
 DEADLINE_S = 10.0
 EVENTS = (
@@ -73,5 +73,12 @@ def test_time_counts_from_the_first_training(tmp_path: Path) -> None:
     end = time.monotonic() + DEADLINE_S
     while injector._to_raise is None and time.monotonic() < end:
         time.sleep(0.01)
+    assert _struck(tmp_path) == [], "nothing has happened to anybody yet"
     with pytest.raises(InjectedError):
         injector.before_step(0)
+    assert _struck(tmp_path) == [0]
+
+
+def _struck(folder: Path) -> list[int]:
+    """The faults that the log has."""
+    return [e["ordinal"] for e in read_log(folder / "log.jsonl") if e["event"] == "fault"]

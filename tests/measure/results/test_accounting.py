@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from measure.faults.schedule import FaultEvent, FaultKind
+from measure.faults.schedule import FaultEvent, FaultKind, StartPhase
 from measure.interfaces.capabilities import Way
 from measure.results.accounting import times_of
 from measure.results.verdict import Run
@@ -300,3 +300,12 @@ def test_whatever_happened_every_second_is_counted_once(history: list[dict[str, 
     assert found.get("detect_s", 0.0) + found.get("recover_s", 0.0) == pytest.approx(
         paused_s, abs=1e-4
     )
+
+
+def test_a_rank_that_is_replaced_before_training_costs_no_training() -> None:
+    made = Made(job(FaultEvent(1, phase=StartPhase.STARTING)))
+    made.crashes(1, 0.5)
+    made.recovers(0.6, 1.0, 0, generation=0, source="")
+    run = made.ends(made.trains((0, 2), 1.0, 0, 10), 0, 2)
+    assert spent(run) == {"productive_s": 10.0}
+    assert [generation.number for generation in trained(run)] == [0]

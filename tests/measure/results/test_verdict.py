@@ -12,7 +12,7 @@ def notes(run: Run) -> list[str]:
     return notes_of(run, faults_of(run))
 
 
-def recovered(source: str, *said: tuple[float, str]) -> Run:
+def recovered(source: str, *said: tuple[float, str], generation: int = 1) -> Run:
     """A spare takes the place of rank 1, which is lost at 4 s; training goes on at 5 s. `said`:
     reasons that rank 0 writes down for having restored nothing."""
     made = Made(job(LOST))
@@ -21,14 +21,19 @@ def recovered(source: str, *said: tuple[float, str]) -> Run:
     made.stops((0,), 4.2)
     for at_s, why in said:
         made.says(0, at_s, "nothing-restored", why=why)
-    made.recovers(4.1, 5.0, 0, source=source)
-    end_s = made.trains((0, 2), 5.0, 0, 10, generation=1)
+    made.recovers(4.1, 5.0, 0, source=source, generation=generation)
+    end_s = made.trains((0, 2), 5.0, 0, 10, generation=generation)
     return made.ends(end_s, 0, 2)
 
 
 def test_what_began_again_says_why() -> None:
     run = recovered("", (2.0, "of another"), (4.6, "nothing was there"), (9.0, "of another"))
     assert notes(run) == ["began again at step 0: nothing was there"]
+
+
+def test_what_was_lost_before_training_began_had_no_state_yet() -> None:
+    made = recovered("", generation=0)
+    assert notes(made) == ["began again at step 0: a rank was lost before training began"]
 
 
 def test_what_had_a_state_has_nothing_to_say() -> None:

@@ -119,8 +119,8 @@ def test_a_slow_file_system_is_waited_for(tmp_path: Path, plan_file: Path, mecha
     """A peer is lost while this rank sleeps in its write of the save after step 10, longer than
     anybody is given to come free of a group: with FT1 its training thread, with FT3 another one,
     which the training thread then waits for."""
-    lost = FaultEvent(VICTIM, step=9, lead_s=0.3)
-    record = ran(tmp_path, plan_file, 0.0, mechanism, steps=800, write_s=3.0, fault=lost)
+    lost = FaultEvent(VICTIM, step=9, lead_s=0.1)
+    record = ran(tmp_path, plan_file, 0.0, mechanism, steps=150, write_s=3.0, fault=lost)
     (log,) = tmp_path.rglob(f"rank-{HELD}.jsonl")
     events = read_log(log)
     (wrote,) = (e["t"] for e in events if e["event"] == "slow-write")
