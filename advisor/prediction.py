@@ -470,8 +470,9 @@ def _require_near(what: str, distance: float, nearest: str, limit: float) -> Non
         )
 
 
-def _has_save(point: OperatingPoint) -> bool:
-    return bool(value_of(point, Quantity.SAVE))
+def _has_saves(point: OperatingPoint) -> bool:
+    """Whether its save was measured more than once."""
+    return bool(value_of(point, Quantity.SAVE)) and (point.values[Quantity.SAVE].n or 0) > 1
 
 
 def _has_restore(point: OperatingPoint) -> bool:
@@ -610,8 +611,9 @@ def _path_scale(
 ) -> float:
     """How much slower the path is here than where a carried-over stall was measured.
 
-    By the saves of a mechanism that was measured on both architectures over the same path; 1
-    where there is none.
+    By the saves of a mechanism that was measured on both architectures over the same path, several
+    times on each: the quotient of two single runs was seen to be further off than none. 1 where
+    there is none.
     """
     if point.architecture == scenario.architecture:
         return 1.0
@@ -620,7 +622,7 @@ def _path_scale(
             continue
         pair = [
             nearest_point(
-                evidence, (architecture,), other.mechanism_id, point.state_bytes, _has_save
+                evidence, (architecture,), other.mechanism_id, point.state_bytes, _has_saves
             )
             for architecture in (scenario.architecture, point.architecture)
         ]
