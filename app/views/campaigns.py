@@ -141,7 +141,8 @@ def _standing(view: CampaignView) -> None:
     )
     if summary.status is CampaignStatus.STALE:
         st.warning("It was interrupted, and loses nothing by it. This goes on with it:")
-        st.code(campaign_words.resume_command(summary.campaign), language="console")
+        resume = campaign_words.resume_command(summary.campaign)
+        st.code(resume, language="console", wrap_lines=True)
     drift = campaign_words.drift_words(view.drift)
     st.caption(escape(f"{campaign_words.order_words(summary)}; {drift}"))
 
