@@ -45,7 +45,7 @@ def refuse_without_runs(connection: Connection, cluster: str) -> None:
     if connection.execute(text(_WITHOUT_RUNS), measured).first():
         raise AnotherClusterError(
             f"cluster {cluster!r} came in a bundle, without its runs: new ones cannot be pooled "
-            "with them, so measure under another name: `--cluster NAME`"
+            "with them, so measure under another name (`--cluster NAME`)"
         )
 
 
@@ -67,7 +67,7 @@ def refuse_other_hardware(connection: Connection, cluster: ClusterPart) -> None:
         listed = ", ".join(f"{name} {stored[name]!r}, not {row[name]!r}" for name in different)
         raise AnotherClusterError(
             f"there is another cluster called {row['cluster']!r}, with {listed}: "
-            "measure under another name: `--cluster NAME`"
+            "measure under another name (`--cluster NAME`)"
         )
 
 
