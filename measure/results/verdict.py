@@ -380,10 +380,12 @@ def _first_unplanned_end(run: Run) -> str:
 
 
 def _unplanned_stop_after_recovery(run: Run) -> str:
-    """The first survivor that stopped for good in a generation that no fault had struck."""
+    """The first survivor that stopped for good in a generation that no fault had struck. It begins
+    at one instant for all, though one may be struck before another has written that down."""
     if went_on(run) or not run.seen.recoveries:
         return ""
     struck_s = struck_ranks(run).values()
+    ordered_s = run.since_began(run.seen.recoveries[-1].train_at)
     found = []
     for view in survivors_of(run):
         log = run.logs[view.rank]
@@ -391,7 +393,8 @@ def _unplanned_stop_after_recovery(run: Run) -> str:
         stops = [e for e in log.events if e["event"] == "stopped"]
         if began and stops and stops[-1]["t"] > began[-1]:
             last = stops[-1]
-            if not any(began[-1] <= instant_s <= last["t"] for instant_s in struck_s):
+            from_s = min(ordered_s, began[-1])
+            if not any(from_s <= instant_s <= last["t"] for instant_s in struck_s):
                 found.append((last["t"], view.rank, last["error"]))
     if not found:
         return ""

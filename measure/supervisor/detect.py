@@ -46,12 +46,18 @@ def limits_of(job: JobSpec, profile: Profile) -> Limits:
 
 
 def before_training(
-    seen: Observed, limits: Limits, detector: Detector, lost_at: float | None, now: float
+    seen: Observed,
+    limits: Limits,
+    detector: Detector,
+    lost_at: float | None,
+    now: float,
+    recovers: bool,
 ) -> Ending | None:
-    """Whether a run that does not train yet is over."""
+    """Whether a run that does not train yet is over; where it `recovers`, others may still come up
+    or out of their groups."""
     if lost_at is not None:
-        # Nobody can be set free from a formation: that the survivors were told is enough.
-        told = detector is Detector.SUPERVISOR
+        # Nobody is certain to come free of a formation: that the survivors were told is enough.
+        told = detector is Detector.SUPERVISOR and not recovers
         if now > lost_at + (_TOLD_S if told else limits.after_loss_s):
             return Ending.NEVER_STARTED
     elif any(view.stopped_at for view in seen.ranks):

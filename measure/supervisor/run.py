@@ -523,8 +523,9 @@ class Supervisor:
                 seen.why_stopped = self._why_stopped(living)
             return Ending.ALL_STOPPED if stopped else Ending.ALL_FINISHED
         if seen.training_at is None:
+            recovers = self._is_recovering()
             return detect.before_training(
-                seen, self._limits, self._job.detector, self._lost_at, now
+                seen, self._limits, self._job.detector, self._lost_at, now, recovers
             )
         if now > seen.training_at + self._limits.deadline_s:
             return Ending.DEADLINE

@@ -1,7 +1,7 @@
 """What became of a run, in words: why training was not brought back, or only from the beginning."""
 
 from measure.faults.schedule import FaultEvent
-from measure.results.verdict import Run, faults_of, notes_of
+from measure.results.verdict import Run, faults_of, notes_of, reasons_of
 from measure.supervisor.observed import Ending
 from tests.measure.results.made import Made, job
 
@@ -53,3 +53,28 @@ def test_what_halted_says_why() -> None:
     assert notes(halted(Ending.ALL_STOPPED, "nobody was there")) == ["halted: nobody was there"]
     assert notes(halted(Ending.ALL_STOPPED)) == []
     assert notes(halted(Ending.NEVER_STARTED)) == ["stopped: training did not begin"]
+
+
+def second_fault(at_s: float) -> Run:
+    """After a recovery all are to train again at 5 s; rank 2 is lost, or it seems so, and rank 0,
+    which comes a millisecond late, stops for good."""
+    made = Made(job(LOST, FaultEvent(2, step=3), world_size=3))
+    made.trains((0, 1, 2), 1.0, 0, 3)
+    made.crashes(1, 4.0)
+    made.stops((0, 2), 4.2)
+    made.recovers(4.1, 5.0, 3)
+    made.says(0, 5.001, "training", generation=1, step=3)
+    made.crashes(2, at_s, ordinal=1)
+    made.stops((0,), 5.2)
+    return made.ends(5.5)
+
+
+def test_a_fault_at_the_very_beginning_of_a_generation_is_why_it_stopped() -> None:
+    run = second_fault(5.0005)
+    assert reasons_of(run, faults_of(run)) == []
+
+
+def test_a_stop_that_no_fault_explains_is_unplanned() -> None:
+    run = second_fault(4.5)
+    (reason,) = reasons_of(run, faults_of(run))
+    assert reason.startswith("rank 0 stopped unplanned after a recovery")
