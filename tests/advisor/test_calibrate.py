@@ -265,4 +265,4 @@ def test_clusters_without_a_calibration_says_how_to_make_one(
     assert cli.run(["clusters", "matilda-8xv100", "--db", str(database)]) == 0
     assert "`advisor calibrate --cluster matilda-8xv100` makes one" in capsys.readouterr().out
     assert cli.run(["clusters", "moon", "--db", str(database)]) == 2
-    assert "there is matilda-8xv100" in capsys.readouterr().err
+    assert "there is 2-cores-8-ranks, matilda-8xv100" in capsys.readouterr().err
