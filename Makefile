@@ -9,7 +9,7 @@ WORKERS ?= 2
 .PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak exposure matrix overheads leads resume calibration validation screenshots data clean
 
 help:
-	@echo "make demo       measure this machine for three minutes, recommend for it and for the paper's"
+	@echo "make demo       measure this machine for two minutes, recommend for it and for the paper's"
 	@echo "make test       set up, run every test"
 	@echo "make check      formatting, lint, types, import rules, fast tests"
 	@echo "make format     format the code"
@@ -48,7 +48,7 @@ $(VENV)/.measuring: $(VENV)/.ready
 # This machine's name in the database; of the shipped clusters, none has it.
 CLUSTER ?= this-machine
 
-# About three minutes on two cores: what moving state takes here, then two architectures with four
+# A minute and a half on two cores, three minutes on busy ones: what moving state takes here, then two architectures with four
 # mechanisms, each without a fault and with one. Then one question, answered from what was measured
 # here, and from what the paper measured. A second run adds to the first.
 DEMO_DB := $(DEMO)/demo.db
