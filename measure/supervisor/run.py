@@ -475,7 +475,8 @@ class Supervisor:
             if self._traits.grows and not self._survivors_go_on():
                 self._fill_up()
             return
-        reached = self._steps_reached()
+        broken_off = self._pending.reached if self._pending else 0
+        reached = max(self._steps_reached(), broken_off)
         if self._is_without_progress():
             self._seen.ending = Ending.NO_PROGRESS
             return

@@ -158,6 +158,19 @@ def test_a_second_loss_strikes_who_was_started_anew(tmp_path: Path) -> None:
     assert [line["step"] for line in lineage(struck)] == [0, 10, 30]
 
 
+@pytest.mark.parametrize("after_s", [0.02, 0.1])
+def test_what_was_lost_is_not_forgotten_when_a_recovery_breaks_off(
+    tmp_path: Path, after_s: float
+) -> None:
+    """The new processes have made no step yet when the second one is lost among them."""
+    events = (FaultEvent(VICTIM, step=25), FaultEvent(1, after_s=after_s))
+    struck = ran(tmp_path, "a4", *events, way=Way.RESTART, steps=60)
+    assert struck["outcome"] == "recovered", struck["reasons"]
+    second = lineage(struck)[1]
+    assert (second["step"], second["lost_steps"]) == (20, 5)
+    assert struck["found"]["recoveries"][0]["lost_steps"] == 5
+
+
 @pytest.mark.parametrize("architecture", ["a1-async", "a6"])
 def test_who_goes_on_alone_can_be_brought_back_whole(tmp_path: Path, architecture: str) -> None:
     """Such a training is not deterministic; but what each rank restores is what it had saved: the
