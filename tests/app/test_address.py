@@ -26,7 +26,7 @@ def fields(shown: AppTest) -> dict[str, Any]:
 
 def link(shown: AppTest) -> dict[str, list[str]]:
     """The parameters of the page's own link."""
-    found = next(str(c.value) for c in shown.code if "state-size=" in str(c.value))
+    found = next(str(c.value) for c in shown.code if "mtbf=" in str(c.value))
     return parse_qs(urlsplit(found).query, keep_blank_values=True)
 
 

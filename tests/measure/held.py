@@ -1,7 +1,8 @@
 """Loaded into the fork server: a rank whose training thread does not come free after a loss, as
 when gloo has lost track of a send; or one whose file system is slow.
 
-What is to happen stands in the JSON file that FAILBENCH_TEST_HELD names: `place`, after how many
+Only there: whoever imports this has its ranks and its storage patched. What is to happen stands in
+the JSON file that FAILBENCH_TEST_HELD names: `place`, after how many
 seconds the group's own timeout sets it free, how long its first write to storage takes, and how
 long processes that are started later take to come up.
 """

@@ -12,11 +12,12 @@ import pytest
 from measure.faults.schedule import FaultEvent
 from measure.rank.event_log import read_log
 from tests.measure.harness import nothing_left, request, under_faults
-from tests.measure.held import VARIABLE
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
 VICTIM, HELD = 2, 1
+_PLAN = "FAILBENCH_TEST_HELD"
+"""Of tests/measure/held.py, which only the fork server may import."""
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +26,14 @@ def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("held") / "held.json"
     server: Any = forkserver._forkserver
     server._stop()
-    os.environ[VARIABLE] = str(path)
+    os.environ[_PLAN] = str(path)
     get_context("forkserver").set_forkserver_preload(
         ["measure.rank.preloaded", "tests.measure.held"]
     )
     server.ensure_running()
     yield path
     server._stop()
-    del os.environ[VARIABLE]
+    del os.environ[_PLAN]
 
 
 @pytest.fixture(autouse=True)
