@@ -262,8 +262,9 @@ def _stall_s(
 
     A run of ours knows it twice: from steps with and without the mechanism in turn, which
     holds all that it costs, and from the saves' own clocks, which are the more precise. As long as
-    the saves lie within the 95 % interval of the overhead, they count; else the overhead does. What
-    goes on behind the training is on no clock of a save: there they are the least that it costs.
+    the saves lie within the 95 % interval of the overhead, they count; else the overhead does, unless
+    it is below zero, which no mechanism is. What goes on behind the training is on no clock of a
+    save: there they are the least that it costs.
     """
     overhead = trail.use(point, Quantity.OVERHEAD)
     found, save_s = point.values[Quantity.OVERHEAD], value_of(point, Quantity.SAVE)
@@ -271,7 +272,7 @@ def _stall_s(
         save_s is not None
         and found.dispersion is not None
         and found.dispersion_kind is DispersionKind.CI95_HALF_WIDTH
-        and abs(save_s / between_saves_s - overhead) <= found.dispersion
+        and (overhead < 0.0 or abs(save_s / between_saves_s - overhead) <= found.dispersion)
         and (mechanism.persist_path is TransferPath.NONE or save_s > overhead * between_saves_s)
     ):
         return trail.use(point, Quantity.SAVE)

@@ -149,19 +149,24 @@ def test_a_job_that_goes_on_slower_or_runs_out_of_ranks_is_outside_eq_5(
 
 
 @pytest.mark.parametrize(
-    ("half_width", "kind", "of_the_save"),
+    ("value", "half_width", "kind", "of_the_save"),
     [
-        (0.02, DispersionKind.CI95_HALF_WIDTH, True),
-        (0.005, DispersionKind.CI95_HALF_WIDTH, False),  # it costs more than its saves say
-        (0.02, DispersionKind.HALF_RANGE, False),  # published: no interval of ours
+        (0.03, 0.02, DispersionKind.CI95_HALF_WIDTH, True),
+        (0.03, 0.005, DispersionKind.CI95_HALF_WIDTH, False),  # it costs more than its saves say
+        (0.03, 0.02, DispersionKind.HALF_RANGE, False),  # published: no interval of ours
+        (-0.03, 0.005, DispersionKind.CI95_HALF_WIDTH, True),  # nothing is faster than nothing
     ],
 )
 def test_the_more_precise_of_two_stalls_that_agree(
-    matilda: ClusterEvidence, half_width: float, kind: DispersionKind, of_the_save: bool
+    matilda: ClusterEvidence,
+    value: float,
+    half_width: float,
+    kind: DispersionKind,
+    of_the_save: bool,
 ) -> None:
     step_s = 0.1123
     save_s = 0.02 * 100 * step_s  # 2 % at the measured interval of 100 steps
-    overhead = replace(measured(0.03), dispersion=half_width, dispersion_kind=kind)
+    overhead = replace(measured(value), dispersion=half_width, dispersion_kind=kind)
     known = changed(matilda, "ft2", {Quantity.OVERHEAD: overhead, Quantity.SAVE: measured(save_s)})
     found = recommend(known, asked(mechanisms=("ft2",), interval=100, step_time_s=step_s))
     assert found.selected is not None
