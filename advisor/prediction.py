@@ -261,9 +261,9 @@ def _stall_s(
     """What one save costs the training (s), from the measured overhead: stall = O I t_step.
 
     A run of ours knows it twice: from steps with and without the mechanism in turn, which
-    holds all that it costs, and from the saves' own clocks, which are the more precise. As long as
-    the saves lie within the 95 % interval of the overhead, they count; else the overhead does, unless
-    it is below zero, which no mechanism is. What goes on behind the training is on no clock of a
+    holds all that it costs, and from the saves' own clocks, which are the more precise. They count
+    as long as they lie within the 95 % interval of the overhead, and where it is below zero, which
+    no mechanism is; else the overhead does. What goes on behind the training is on no clock of a
     save: there they are the least that it costs.
     """
     overhead = trail.use(point, Quantity.OVERHEAD)
