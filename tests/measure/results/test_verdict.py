@@ -1,7 +1,7 @@
 """What became of a run, in words: why training was not brought back, or only from the beginning."""
 
 from measure.faults.schedule import FaultEvent
-from measure.results.verdict import Run, faults_of, notes_of, reasons_of
+from measure.results.verdict import Run, faults_of, notes_of, outcome_of, reasons_of
 from measure.supervisor.observed import Ending
 from tests.measure.results.made import Made, job
 
@@ -78,3 +78,21 @@ def test_a_stop_that_no_fault_explains_is_unplanned() -> None:
     run = second_fault(4.5)
     (reason,) = reasons_of(run, faults_of(run))
     assert reason.startswith("rank 0 stopped unplanned after a recovery")
+
+
+def test_failures_at_times_of_their_own_may_come_after_the_job_is_done() -> None:
+    """As with those of a Poisson process: nothing is missed then, and the run is complete."""
+    made = Made(job(FaultEvent(1, time_s=400.0)))
+    end_s = made.trains((0, 1), 1.0, 0, 10)
+    run = made.ends(end_s, 0, 1)
+    faults = faults_of(run)
+    assert reasons_of(run, faults) == []
+    assert notes_of(run, faults) == ["fault 0 was due after the job had ended"]
+    assert outcome_of(run, faults, []) == "completed"
+
+
+def test_a_failure_that_was_due_in_the_training_has_to_strike() -> None:
+    made = Made(job(FaultEvent(1, time_s=4.0)))
+    end_s = made.trains((0, 1), 1.0, 0, 10)
+    run = made.ends(end_s, 0, 1)
+    assert [reason[-12:] for reason in reasons_of(run, faults_of(run))] == ["did not fire"]
