@@ -76,7 +76,7 @@ def test_a_prediction_is_tried_live(mark: str, measured: Path) -> None:
     assert struck["ft9"] == struck["ft1"][:1]
     # Predicted with the step time that was measured just before, stored before the runs began.
     ((created_at, step_s, steps),) = ask(
-        measured, "SELECT created_at, step_time_s, steps FROM validations"
+        measured, "SELECT created_at, step_time_s, steps FROM validations WHERE cluster = 'tiny'"
     )
     began = ask(measured, "SELECT MIN(started_at) FROM runs WHERE trace LIKE 'poisson%'")
     assert str(created_at) <= str(began[0][0])
@@ -98,7 +98,10 @@ def test_an_interrupted_validation_is_finished_by_its_campaign(mark: str, measur
         ["measure", "--resume", str(campaign[0][0]), "--db", str(measured / "advisor.db")],
     )
     assert code == 0, err
-    rows = ask(measured, "SELECT mechanism, outcome FROM validation_runs ORDER BY mechanism")
+    rows = ask(
+        measured,
+        "SELECT mechanism, outcome FROM validation_view WHERE cluster = 'tiny' ORDER BY mechanism",
+    )
     assert rows == [("ft1", "recovered"), ("ft9", "halted")]
 
 
