@@ -4,18 +4,15 @@ Pure. A validation runs the recommended mechanism, the others that were admitted
 each under the same failures; `advisor/validation_run.py` makes the runs.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from statistics import median
 from typing import Any
 
 from advisor.arrivals import Failure
-from advisor.candidates import consider
-from advisor.defaults import resolve
 from advisor.errors import UserError
-from advisor.inputs import INPUTS, read_inputs
+from advisor.inputs import INPUTS
 from advisor.recommendation import Candidate, Recommendation
 from advisor.scenario import Scenario, ScenarioInput
 from db.records import Cadence, ClusterEvidence, ValidatedRun, ValidationRole
@@ -201,23 +198,6 @@ _ROLES = tuple(ValidationRole)
 
 def _by_role(run: ValidatedRun) -> tuple[int, str]:
     return _ROLES.index(run.role), run.mechanism
-
-
-def predicted_now(evidence: ClusterEvidence, run: ValidatedRun) -> float | None:
-    """What would be predicted of a run today (s), at the interval that it was made with: by the
-    rules and the evidence of today. None where nothing would be."""
-    asked = read_inputs(json.loads(run.scenario))
-    inputs = replace(
-        asked, mechanisms=(run.mechanism,), interval=run.interval_steps or asked.interval
-    )
-    candidates = consider(evidence, resolve(inputs, evidence)).candidates
-    return candidates[0].expected_completion_s if candidates else None
-
-
-def picked_now(evidence: ClusterEvidence, found: Validated) -> ValidatedRun | None:
-    """The run of the mechanism that would be selected today among those that were tried."""
-    predicted = [(s, r) for r in found.runs if (s := predicted_now(evidence, r)) is not None]
-    return min(predicted, key=lambda each: each[0], default=(0.0, None))[1]
 
 
 def shortcomings(found: Sequence[Validated]) -> list[str]:

@@ -85,12 +85,13 @@ def _lock(connection: Connection) -> None:
 def _runs(connection: Connection, cluster: str) -> list[PooledRun]:
     values: dict[str, dict[RunQuantity, float | None]] = {}
     overhead_half_widths: dict[str, float | None] = {}
-    for row in _rows(connection, _VALUES, cluster):
+    for row in _rows(connection, _VALUES, cluster=cluster):
         values.setdefault(row["run_id"], {})[RunQuantity(row["quantity"])] = row["value"]
         if row["quantity"] == RunQuantity.OVERHEAD:
             overhead_half_widths[row["run_id"]] = row["dispersion"]
     # The first fault of a run comes last, and stays.
-    deadlines = {row["run_id"]: row["detected_s"] for row in _rows(connection, _DEADLINES, cluster)}
+    found = _rows(connection, _DEADLINES, cluster=cluster)
+    deadlines = {row["run_id"]: row["detected_s"] for row in found}
     return [
         PooledRun(
             run_id=row["run_id"],
@@ -101,7 +102,7 @@ def _runs(connection: Connection, cluster: str) -> list[PooledRun]:
             deadline_s=_deadline(values.get(row["run_id"], {}), deadlines.get(row["run_id"])),
             overhead_half_width=overhead_half_widths.get(row["run_id"]),
         )
-        for row in _rows(connection, _RUNS, cluster)
+        for row in _rows(connection, _RUNS, cluster=cluster, validating=f"{VALIDATING} %")
     ]
 
 
@@ -110,10 +111,8 @@ def _deadline(values: Mapping[RunQuantity, float | None], deadline_s: float | No
     return None if values.get(RunQuantity.DETECTION) is not None else deadline_s
 
 
-def _rows(connection: Connection, statement: str, cluster: str) -> Iterable[RowMapping]:
-    told = {"cluster": cluster, "validating": f"{VALIDATING} %"}
-    asked = {name: value for name, value in told.items() if f":{name}" in statement}
-    return connection.execute(text(statement), asked).mappings()
+def _rows(connection: Connection, statement: str, **values: str) -> Iterable[RowMapping]:
+    return connection.execute(text(statement), values).mappings()
 
 
 def _store(connection: Connection, point: PooledPoint) -> str:

@@ -59,7 +59,12 @@ def _law(text: str) -> Any:
 @click.option(
     "--profile", help="How large a run is: smoke, cpu or paper.  [default: as it was measured]"
 )
-@click.option("--world-size", type=int, metavar="N", help="Ranks.  [default: as it was measured]")
+@click.option(
+    "--world-size",
+    type=click.IntRange(2, 512),
+    metavar="N",
+    help="Ranks.  [default: as it was measured]",
+)
 @click.option("--device", help="auto, cpu or cuda.  [default: auto]")
 @click.option(
     "--check", is_flag=True, help="Exit code 1 where predictions or picks are off by too much."

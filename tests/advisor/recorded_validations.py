@@ -5,15 +5,37 @@ for a change that is meant: of a rule or of data. What got worse belongs in the 
 """
 
 import csv
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from advisor.validation import predicted_now
-from db.records import ClusterEvidence
+from advisor.candidates import consider
+from advisor.defaults import resolve
+from advisor.inputs import read_inputs
+from advisor.validation import Validated
+from db.records import ClusterEvidence, ValidatedRun
 from tests.advisor.recorded_errors import shipped_evidence
 
 TABLE = Path(__file__).with_name("validation_errors.csv")
 COLUMNS = ("cluster", "scenario", "mechanism", "error_fraction")
+
+
+def predicted_now(evidence: ClusterEvidence, run: ValidatedRun) -> float | None:
+    """What would be predicted of a run today (s), at the interval that it was made with: by the
+    rules and the evidence of today. None where nothing would be."""
+    asked = read_inputs(json.loads(run.scenario))
+    inputs = replace(
+        asked, mechanisms=(run.mechanism,), interval=run.interval_steps or asked.interval
+    )
+    candidates = consider(evidence, resolve(inputs, evidence)).candidates
+    return candidates[0].expected_completion_s if candidates else None
+
+
+def picked_now(evidence: ClusterEvidence, found: Validated) -> ValidatedRun | None:
+    """The run of the mechanism that would be selected today among those that were tried."""
+    predicted = [(s, r) for r in found.runs if (s := predicted_now(evidence, r)) is not None]
+    return min(predicted, key=lambda each: each[0], default=(0.0, None))[1]
 
 
 def errors(evidence: ClusterEvidence) -> Iterator[tuple[str, str, str, float]]:

@@ -6,10 +6,10 @@ from statistics import median
 
 import pytest
 
-from advisor.validation import picked_now, validated
+from advisor.validation import validated
 from db.records import ClusterEvidence, Quantity
 from tests.advisor.recorded_errors import shipped_evidence
-from tests.advisor.recorded_validations import errors, recorded
+from tests.advisor.recorded_validations import errors, picked_now, recorded
 
 _ROUNDING = 0.0005
 MAX_REGRET_GROWTH = 0.001

@@ -17,8 +17,6 @@ from advisor.validation import (
     Trial,
     campaign_of,
     covered_s,
-    picked_now,
-    predicted_now,
     require_honoured,
     schedule_of,
     shortcomings,
@@ -30,6 +28,7 @@ from db.records import ClusterEvidence, ValidationRole
 from measure.campaign_file import read_campaign_file
 from measure.faults.schedule import read_schedule
 from tests.advisor.conftest import recommend
+from tests.advisor.recorded_validations import picked_now, predicted_now
 from tests.advisor.validated_runs import validated_run as run
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "data" / "schemas"
