@@ -1,7 +1,9 @@
 """Keeps the page's address and its fields in step: every state is in its address, and back again.
 
 Streamlit's own binding of fields to the address loses them now and then when a reader changes the
-page while it is drawn, so the address is written here, once, after a page has been drawn.
+page while it is drawn, so the address is written here, once, after a page has been drawn. In such a
+moment a busy browser may also build fields anew and send what they start with. So each starts with
+the value that it holds, whatever its default is.
 
     begin(page)  takes over what the address says: at the start, and when a reader goes back
     text(...), choice(...), choices(...), area(...)  fields that are in the address
@@ -9,7 +11,7 @@ page while it is drawn, so the address is written here, once, after a page has b
     give_up()    instead of `end`, where the fields could not be drawn
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -80,13 +82,13 @@ def await_later(*keys: str) -> None:
 def text(where: Any, label: str, key: str, default: str = "", **more: Any) -> str:
     """A line of text. `where` is Streamlit or one of its containers, as below."""
     _seed(key, default, lambda values: _only(where, key, values))
-    return str(_note(key, where.text_input(label, key=key, **more) or "", default))
+    return str(_note(key, where.text_input(label, _held(key), key=key, **more) or "", default))
 
 
 def area(where: Any, label: str, key: str, default: str = "", **more: Any) -> str:
     """Several lines of text."""
     _seed(key, default, lambda values: _only(where, key, values))
-    return str(_note(key, where.text_area(label, key=key, **more) or "", default))
+    return str(_note(key, where.text_area(label, _held(key), key=key, **more) or "", default))
 
 
 def choice(
@@ -94,24 +96,31 @@ def choice(
     label: str,
     key: str,
     options: Sequence[str],
-    default: str | None,
+    default: str,
     *,
+    nothing: str = "",
+    format_func: Callable[[str], str] = str,
     always: bool = False,
     **more: Any,
 ) -> str:
-    """One of the options, or "" for none; an unknown one in the address is said.
+    """One of the options; an unknown one in the address is said.
 
+    `nothing`: where the default is "", what the choice of nothing is called.
     `always`: in the address even where it is the default, because the default moves.
     """
     _seed(
         key, default, lambda values: _known(where, key, _only(where, key, values), options, default)
     )
-    if st.session_state.get(key) not in options:
+    listed = options if default else ("", *options)
+    if st.session_state.get(key) not in listed:
         st.session_state[key] = default
-    # Without an index a choice can be taken back.
-    index = None if default is None else 0
-    chosen = where.selectbox(label, options, index, key=key, **more)
-    return str(_note(key, chosen or "", default or "", always=always))
+
+    def words(option: str) -> str:
+        return format_func(option) if option else nothing
+
+    index = listed.index(_held(key))
+    chosen = where.selectbox(label, listed, index, words, key=key, **more)
+    return str(_note(key, chosen, default, always=always))
 
 
 def choices(
@@ -124,7 +133,7 @@ def choices(
 ) -> list[str]:
     """Any of the options; one parameter of the address each."""
     _seed(key, list(default), lambda values: _all_known(where, key, values, options))
-    chosen = list(where.multiselect(label, options, key=key, **more))
+    chosen = list(where.multiselect(label, options, _held(key), key=key, **more))
     _note(key, chosen, list(default))
     return chosen
 
@@ -164,6 +173,10 @@ def _seed(key: str, default: Any, read: Any) -> None:
         state[key] = read(values) if values else default
     elif key not in state or (before != default and state[key] == before):
         state[key] = default
+
+
+def _held(key: str) -> Any:
+    return st.session_state[key]
 
 
 def _note(key: str, value: Any, default: Any, *, always: bool = False) -> Any:

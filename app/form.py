@@ -94,14 +94,15 @@ def _field(each: Input, evidence: ClusterEvidence) -> str:
         known = tuple(evidence.architectures)
         return _select(each, known, default if default in known else known[0])
     if each.choices:
-        return _select(each, each.choices, None)
+        chosen = _select(each, each.choices, each.default if each.default in each.choices else "")
+        return "" if chosen == each.default else chosen
     if each.option in REPEATED:
         known = tuple(evidence.mechanisms)
-        chosen = address.choices(
+        several = address.choices(
             st, each.label, each.option, known, placeholder=each.default,
             help="Only these; none chosen means all.",
         )  # fmt: skip
-        return ",".join(chosen)
+        return ",".join(several)
     return address.text(
         st,
         each.label,
@@ -113,9 +114,9 @@ def _field(each: Input, evidence: ClusterEvidence) -> str:
     )
 
 
-def _select(each: Input, options: Sequence[str], default: str | None) -> str:
+def _select(each: Input, options: Sequence[str], default: str) -> str:
     return address.choice(
-        st, each.label, each.option, options, default, placeholder=each.default, help=each.help
+        st, each.label, each.option, options, default, nothing=each.default, help=each.help
     )
 
 

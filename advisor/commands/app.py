@@ -49,6 +49,8 @@ def server_command(port: int, address: str) -> list[str]:
         f"--server.address={address}",
         "--server.headless=true",
         "--browser.gatherUsageStats=false",
+        # Each field starts with what it holds, on purpose: app/address.py.
+        "--global.disableWidgetStateDuplicationWarning=true",
     ]
 
 

@@ -176,8 +176,8 @@ def _chosen(cluster: str, choices: RunChoices) -> RunFilter:
                 name.capitalize(),
                 _FILTERS[name],
                 known,
-                None,
-                placeholder="all",
+                "",
+                nothing="all",
                 width=260 if name == "campaign" else 150,
             )
             for name, known in options.items()

@@ -29,7 +29,7 @@ def page(shown: Shown) -> None:
     ids = [s.recommendation_id for s in summaries]
     # The newest is another one tomorrow: the address names it.
     first = address.choice(st, "Open", "id", ids, ids[0], always=True)
-    second = address.choice(st, "Compare with", "with", ids, None, placeholder="nothing")
+    second = address.choice(st, "Compare with", "with", ids, "", nothing="nothing")
     opened = [_opened(name) for name in (first, second) if name]
     if any(o is None for o in opened):
         return

@@ -90,9 +90,27 @@ def test_a_saved_answer_is_named_by_its_address(page: Page, own_database: Path) 
 
 def test_a_choice_can_be_taken_back(page: Page) -> None:
     shown = page("recommend", restore_basis="calibrated")
-    shown.selectbox(key="restore-basis").set_value(None).run()
-    assert shown.selectbox(key="restore-basis").value is None
+    # The default can be chosen again.
+    chooser = shown.selectbox(key="restore-basis")
+    chooser.set_value(chooser.options[0]).run()
     assert "restore-basis" not in link(shown)
+
+
+def test_a_field_that_a_browser_builds_anew_starts_with_what_it_holds(page: Page) -> None:
+    """A busy one does so when the page changes, and sends what the field starts with."""
+    stated = {"architecture": "a4", "state_size": "2567MB", "mechanism": ["ft1", "ft4"]}
+    shown = page("recommend", restore_basis="calibrated", **stated)
+    held = fields(shown)
+    starts: dict[str | None, Any] = {}
+    for field in (*shown.text_input, *shown.text_area):
+        starts[field.key] = field.proto.default
+    for field in shown.selectbox:
+        starts[field.key] = field.options[field.proto.default]
+    for field in shown.multiselect:
+        starts[field.key] = [field.options[index] for index in field.proto.default]
+    assert held["state-size"] == "2567MB"
+    assert held["mechanism"] == ["ft1", "ft4"]
+    assert {key: starts[key] for key in held} == held
 
 
 def test_a_saved_answer_that_is_not_there_is_said(page: Page, own_database: Path) -> None:

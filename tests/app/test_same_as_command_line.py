@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from advisor.cli import run
-from advisor.inputs import INPUTS
+from advisor.inputs import BY_OPTION, INPUTS
 from advisor.recommendation import Recommendation
 from advisor.reports import words
 from advisor.reports.document import from_document
@@ -29,12 +29,12 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "max-pause": ("", "", "700s", "10s"),
     "warning-lead": ("", "500ms", "2s", "15s"),
     "warning-coverage": ("", "100%", "90%"),
-    "failure-regime": ("", "", "single", "multi"),
+    "failure-regime": ("", "", "multi"),
     "detection": ("", "30s", "600s"),
     "regroup": ("", "2s", "10s"),
     "storage-write": ("", "", "100MB/s", "10Gbit/s"),
     "host-memory": ("", "", "1GB", "192GB"),
-    "restore-basis": ("", "published", "calibrated"),
+    "restore-basis": ("", "calibrated"),
 }
 
 
@@ -60,7 +60,7 @@ def fill(shown: AppTest, texts: dict[str, str]) -> None:
         if option == "architecture":
             shown.selectbox(key=option).set_value(text)
         elif option in ("failure-regime", "restore-basis"):
-            shown.selectbox(key=option).set_value(text or None)
+            shown.selectbox(key=option).set_value(text or BY_OPTION[option].default)
         elif option == "mechanism":
             shown.multiselect(key=option).set_value(text.split(",") if text else [])
         else:
