@@ -1,13 +1,12 @@
-"""Is the advice right? What a scenario predicts, as runs that can be made, and how far it was off.
+"""Is the advice right? What a scenario predicts, as runs that can be made.
 
 Pure. A validation runs the recommended mechanism, the others that were admitted and none at all,
-each under the same failures; `advisor/validation_run.py` makes the runs.
+each under the same failures; `advisor/validation_run.py` makes the runs, and what they took is
+looked at in `advisor/validated.py`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from statistics import median
 from typing import Any
 
 from advisor.arrivals import Failure
@@ -15,12 +14,8 @@ from advisor.errors import UserError
 from advisor.inputs import INPUTS
 from advisor.recommendation import Candidate, Recommendation
 from advisor.scenario import Scenario, ScenarioInput
-from db.records import Cadence, ClusterEvidence, ValidatedRun, ValidationRole
+from db.records import Cadence, ClusterEvidence, ValidationRole
 
-MAX_ERROR = 0.10
-MAX_MEDIAN_ERROR = 0.05
-MAX_REGRET = 0.03
-"""What the advice promises of expected times in scenarios that are run live (`--check`)."""
 LONGEST_STEPS = 10**6
 _COVERED = 2.0
 """Failures are drawn for so many times the longest predicted time."""
@@ -154,82 +149,3 @@ def campaign_of(
             for trial in trials
         ],
     }
-
-
-@dataclass(frozen=True, slots=True)
-class Validated:
-    """One validation, in the light of its runs."""
-
-    runs: tuple[ValidatedRun, ...]
-
-    @property
-    def first(self) -> ValidatedRun:
-        return self.runs[0]
-
-    @property
-    def selected(self) -> ValidatedRun | None:
-        return next((r for r in self.runs if r.role is ValidationRole.SELECTED), None)
-
-    @property
-    def best(self) -> ValidatedRun | None:
-        """The run that finished its training soonest; a reference counts too."""
-        finished = [r for r in self.runs if r.observed_s is not None]
-        return min(finished, key=lambda r: r.observed_s or 0.0, default=None)
-
-    @property
-    def regret_fraction(self) -> float | None:
-        """How much longer the selected one took than the best; None if it did not finish."""
-        selected, best = self.selected, self.best
-        if selected is None or selected.observed_s is None or best is None:
-            return None
-        return selected.observed_s / (best.observed_s or 1.0) - 1.0
-
-
-def validated(runs: Iterable[ValidatedRun]) -> list[Validated]:
-    """The runs by validation, in their order."""
-    return [
-        Validated(tuple(sorted(group, key=_by_role)))
-        for _, group in groupby(runs, key=lambda r: r.validation)
-    ]
-
-
-_ROLES = tuple(ValidationRole)
-
-
-def _by_role(run: ValidatedRun) -> tuple[int, str]:
-    return _ROLES.index(run.role), run.mechanism
-
-
-def shortcomings(found: Sequence[Validated]) -> list[str]:
-    """What is worse than the advice promises, one line each; none if all is well."""
-    said: list[str] = []
-    for each in found:
-        for run in each.runs:
-            said += _shortcomings_of(run)
-        regret = each.regret_fraction
-        if regret is not None and regret > MAX_REGRET:
-            said.append(f"{each.first.name}: regret {_percent(regret)}; limit {_limit(MAX_REGRET)}")
-    errors = [
-        abs(error) for each in found for r in each.runs if (error := r.error_fraction) is not None
-    ]
-    if errors and median(errors) > MAX_MEDIAN_ERROR:
-        said.append(f"median error {_percent(median(errors))}; limit {_limit(MAX_MEDIAN_ERROR)}")
-    return said
-
-
-def _shortcomings_of(run: ValidatedRun) -> Iterator[str]:
-    name, error = f"{run.name}, {run.mechanism}", run.error_fraction
-    if error is not None and abs(error) > MAX_ERROR:
-        yield f"{name}: prediction off by {_percent(error)}; limit {_limit(MAX_ERROR)}"
-    if run.observed_s is None and run.role is not ValidationRole.REFERENCE:
-        yield f"{name}: expected to finish, and {run.outcome or 'did not run'}"
-    if run.outlasted_faults:
-        yield f"{name}: trained on after the last failure that was drawn"
-
-
-def _percent(fraction: float) -> str:
-    return f"{100.0 * fraction:.1f} %"
-
-
-def _limit(fraction: float) -> str:
-    return f"{100.0 * fraction:g} %"

@@ -14,7 +14,7 @@ from advisor.errors import AdvisorError
 from advisor.printable import printable
 
 if TYPE_CHECKING:
-    from advisor.validation import Validated
+    from advisor.validated import Repeated, Validated
     from advisor.validation_run import Asked, Wanted
 
 
@@ -55,6 +55,14 @@ def _law(text: str) -> Any:
     show_default=True,
     help="Of the failures and of the order of the runs.",
 )
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 1000),
+    default=1,
+    metavar="N",
+    show_default=True,
+    help="Try all scenarios so often, with the seeds that follow --seed; judged by the means.",
+)
 @click.option("--every", is_flag=True, help="Run every candidate, not just the first two.")
 @click.option(
     "--profile", help="How large a run is: smoke, cpu or paper.  [default: as it was measured]"
@@ -81,6 +89,7 @@ def command(
     cluster: str | None,
     law: Any,
     seed: int,
+    repeats: int,
     every: bool,
     profile: str | None,
     world_size: int | None,
@@ -102,7 +111,7 @@ def command(
 
     records = (folder or default_path().parent / "runs").absolute()
     told = click.get_current_context().params
-    line = _command_line(scenarios, law, seed, every, told)
+    line = _command_line(scenarios, law, every, told)
     wanted = Wanted(law, seed, every, records, line, profile, world_size, device)
     asked = [Asked(_name(path), read_scenario_file(path)) for path in scenarios]
     if cluster is not None:
@@ -110,7 +119,7 @@ def command(
     found: list[Validated] = []
     try:
         if asked:
-            _validate(asked, wanted, db_url, found)
+            _validate(asked, wanted, repeats, db_url, found)
         else:
             found += _stored(cluster, db_url)
     except BaseException:
@@ -124,22 +133,28 @@ def command(
 
 
 def _validate(
-    asked: "Sequence[Asked]", wanted: "Wanted", db_url: str | None, into: "list[Validated]"
+    asked: "Sequence[Asked]",
+    wanted: "Wanted",
+    repeats: int,
+    db_url: str | None,
+    into: "list[Validated]",
 ) -> None:
-    """One scenario after the other; all of them are looked at before the first one runs."""
+    """One scenario after the other, then all of them again: what changes slowly on the machine then
+    meets all of them. Each is looked at before the first one runs."""
     from functools import partial
+    from itertools import product
 
     from advisor.commands.measure import measure
     from advisor.evidence import opened
-    from advisor.validation import validated
+    from advisor.validated import validated
     from advisor.validation_run import prepared, validate
     from db.urls import database_url
 
     with opened(db_url) as engine:
         jobs = [prepared(each, wanted, engine) for each in asked]
-    for job in jobs:
+    for number, job in product(range(repeats), jobs):
         runs = validate(
-            job,
+            replace(job, wanted=replace(wanted, seed=wanted.seed + number)),
             partial(opened, db_url),
             partial(measure, database_url(db_url), is_check=True),
             lambda line: click.echo(printable(line), err=True),
@@ -149,7 +164,7 @@ def _validate(
 
 def _stored(cluster: str | None, db_url: str | None) -> "list[Validated]":
     from advisor.evidence import load_evidence, opened
-    from advisor.validation import validated
+    from advisor.validated import validated
 
     with opened(db_url) as engine:
         return validated(load_evidence(engine, cluster).validations)
@@ -157,15 +172,16 @@ def _stored(cluster: str | None, db_url: str | None) -> "list[Validated]":
 
 def _report(found: "list[Validated]", fmt: str) -> list[str]:
     """Prints what is known; returns what is worse than promised."""
-    from advisor.validation import shortcomings
+    from advisor.validated import repeated, shortcomings
 
-    wrong = shortcomings(found)
+    scenarios = repeated(found)
+    wrong = shortcomings(scenarios)
     if fmt == "json":
-        echo_json(as_json(found, wrong))
+        echo_json(as_json(scenarios, wrong))
     elif not found:
         echo("No scenario was tried live on this cluster. --scenario FILE does.")
     else:
-        echo_validations(found)
+        echo_validations(found, scenarios)
         for line in wrong:
             echo(printable(line))
     return wrong
@@ -176,11 +192,10 @@ def _name(path: Path) -> str:
     return printable(path.stem).strip()[:80] or "scenario"
 
 
-def _command_line(
-    scenarios: Sequence[Path], law: Any, seed: int, every: bool, told: dict[str, Any]
-) -> str:
+def _command_line(scenarios: Sequence[Path], law: Any, every: bool, told: dict[str, Any]) -> str:
     words = [f"--scenario={path}" for path in scenarios]
-    words += [f"--arrivals={law.in_words()}", f"--seed={seed}"]
+    words += [f"--arrivals={law.in_words()}", f"--seed={told['seed']}"]
+    words += [f"--repeats={told['repeats']}"] if told["repeats"] > 1 else []
     words += ["--every"] if every else []
     for name in ("cluster", "profile", "world_size", "device"):
         if told[name] is not None:
@@ -188,51 +203,75 @@ def _command_line(
     return f"advisor validate {shlex.join(words)}"
 
 
-def echo_validations(found: "Sequence[Validated]") -> None:
-    """A row for each run, and the regret of each pick."""
+def echo_validations(found: "Sequence[Validated]", scenarios: "Sequence[Repeated]") -> None:
+    """A row for each run, the means of scenarios that were tried several times, and regrets."""
     from advisor.reports import validation_words as words
 
     echo_table(words.HEADER, words.rows(found), numeric=words.NUMERIC)
     echo(words.LEGEND)
-    for line in words.regret_lines(found):
+    several = [each for each in scenarios if len(each.validations) > 1]
+    if several:
+        echo_table(words.MEANS_HEADER, words.mean_rows(several), numeric=words.MEANS_NUMERIC)
+        echo(words.MEANS_LEGEND)
+    for line in words.regret_lines(scenarios):
         echo(line)
 
 
-def as_json(found: "Sequence[Validated]", wrong: Sequence[str]) -> dict[str, Any]:
+def as_json(found: "Sequence[Repeated]", wrong: Sequence[str]) -> dict[str, Any]:
     """The contract of docs/json.md; its schema is `validations-1.schema.json`."""
     return {
         "format": FORMAT,
         "version": VERSION,
-        "validations": [
-            {
-                "validation": each.first.validation,
-                "name": each.first.name,
-                "architecture": each.first.architecture,
-                "mtbf_s": each.first.mtbf_s,
-                "arrivals": str(each.first.arrivals),
-                "shape": each.first.shape,
-                "seed": each.first.seed,
-                "step_time_s": each.first.step_time_s,
-                "steps": each.first.steps,
-                "regret_fraction": each.regret_fraction,
-                "soonest": None if each.best is None else each.best.mechanism,
-                "runs": [
-                    {
-                        "mechanism": run.mechanism,
-                        "role": str(run.role),
-                        "interval_steps": run.interval_steps,
-                        "run_id": run.run_id,
-                        "predicted_s": run.predicted_s,
-                        "observed_s": run.observed_s,
-                        "error_fraction": run.error_fraction,
-                        "failures_expected": run.failures_expected,
-                        "failures": run.failures,
-                        "outcome": run.outcome,
-                    }
-                    for run in each.runs
-                ],
-            }
-            for each in found
-        ],
+        "scenarios": [_scenario_json(each) for each in found],
         "shortcomings": list(wrong),
+    }
+
+
+def _scenario_json(scenario: "Repeated") -> dict[str, Any]:
+    first = scenario.validations[0].first
+    return {
+        "name": scenario.name,
+        "architecture": first.architecture,
+        "mtbf_s": first.mtbf_s,
+        "arrivals": str(first.arrivals),
+        "shape": first.shape,
+        "regret_fraction": scenario.regret_fraction,
+        "soonest": None if scenario.best is None else scenario.best.mechanism,
+        "means": [
+            {
+                "mechanism": run.mechanism,
+                "n": run.n,
+                "predicted_s": run.predicted_s,
+                "observed_s": run.observed_s,
+                "error_fraction": run.error_fraction,
+                "failures_expected": run.failures_expected,
+                "failures": run.failures,
+            }
+            for run in scenario.runs
+        ],
+        "validations": [_validation_json(each) for each in scenario.validations],
+    }
+
+
+def _validation_json(found: "Validated") -> dict[str, Any]:
+    return {
+        "validation": found.first.validation,
+        "seed": found.first.seed,
+        "step_time_s": found.first.step_time_s,
+        "steps": found.first.steps,
+        "runs": [
+            {
+                "mechanism": run.mechanism,
+                "role": str(run.role),
+                "interval_steps": run.interval_steps,
+                "run_id": run.run_id,
+                "predicted_s": run.predicted_s,
+                "observed_s": run.observed_s,
+                "error_fraction": run.error_fraction,
+                "failures_expected": run.failures_expected,
+                "failures": run.failures,
+                "outcome": run.outcome,
+            }
+            for run in found.runs
+        ],
     }

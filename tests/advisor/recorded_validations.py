@@ -1,4 +1,5 @@
-"""How far the shipped clusters' live runs are from what is predicted of them today.
+"""How far the shipped clusters' live runs are from what is predicted of them today, in the mean of
+each scenario.
 
 `python -m tests.advisor.recorded_validations` computes it anew and writes `validation_errors.csv`,
 for a change that is meant: of a rule or of data. What got worse belongs in the commit's message.
@@ -13,7 +14,7 @@ from pathlib import Path
 from advisor.candidates import consider
 from advisor.defaults import resolve
 from advisor.inputs import read_inputs
-from advisor.validation import Validated
+from advisor.validated import Validated, repeated, validated
 from db.records import ClusterEvidence, ValidatedRun
 from tests.advisor.recorded_errors import shipped_evidence
 
@@ -39,14 +40,17 @@ def picked_now(evidence: ClusterEvidence, found: Validated) -> ValidatedRun | No
 
 
 def errors(evidence: ClusterEvidence) -> Iterator[tuple[str, str, str, float]]:
-    """Predicted today / observed - 1 of every run that finished and can be predicted."""
-    for run in evidence.validations:
-        predicted_s = predicted_now(evidence, run) if run.observed_s else None
-        if predicted_s is not None and run.observed_s is not None:
-            yield (
-                *(evidence.cluster.cluster, run.name, run.mechanism),
-                predicted_s / run.observed_s - 1.0,
-            )
+    """Mean predicted today / mean observed - 1 of each mechanism in each scenario, over the runs
+    that finished and can be predicted."""
+    for scenario in repeated(validated(evidence.validations)):
+        times: dict[str, list[tuple[float, float]]] = {}
+        for run in (run for each in scenario.validations for run in each.runs):
+            predicted_s = predicted_now(evidence, run) if run.observed_s else None
+            if predicted_s is not None and run.observed_s is not None:
+                times.setdefault(run.mechanism, []).append((predicted_s, run.observed_s))
+        for mechanism, pairs in times.items():
+            predicted, observed = (sum(each) for each in zip(*pairs, strict=True))
+            yield (evidence.cluster.cluster, scenario.name, mechanism, predicted / observed - 1.0)
 
 
 def recorded() -> dict[tuple[str, str, str], float]:

@@ -13,16 +13,15 @@ from advisor.errors import UserError
 from advisor.inputs import BY_FIELD, written
 from advisor.scenario import ScenarioInput
 from advisor.seen_errors import seen_error, seen_errors
+from advisor.validated import validated
 from advisor.validation import (
     Trial,
     campaign_of,
     covered_s,
     require_honoured,
     schedule_of,
-    shortcomings,
     steps_of,
     trials_of,
-    validated,
 )
 from db.records import ClusterEvidence, ValidationRole
 from measure.campaign_file import read_campaign_file
@@ -131,52 +130,6 @@ def test_the_files_are_those_of_campaigns_and_faults(
 def test_without_a_lead_nothing_is_announced() -> None:
     (event,) = schedule_of([Failure(3.0, 1)], "f", None)["events"]
     assert "lead_s" not in event
-
-
-HALTED = run("ft9", ValidationRole.REFERENCE, None, None)
-
-
-def test_regret_is_against_the_soonest_whatever_it_was() -> None:
-    (found,) = validated(
-        [run("ft1", ValidationRole.RUNNER_UP, observed_s=90.0), HALTED, run(observed_s=99.0)]
-    )
-    assert [r.mechanism for r in found.runs] == ["ft2", "ft1", "ft9"]
-    assert found.best is not None
-    assert found.best.mechanism == "ft1"
-    assert found.regret_fraction == pytest.approx(0.1)
-    assert [r.error_fraction for r in found.runs] == pytest.approx([1 / 99, 1 / 9, None])
-
-
-def test_a_pick_that_did_not_finish_has_no_regret_and_is_a_shortcoming() -> None:
-    (found,) = validated([run(observed_s=None), run("ft1", ValidationRole.RUNNER_UP)])
-    assert found.regret_fraction is None
-    assert shortcomings([found]) == ["mine, ft2: expected to finish, and halted"]
-
-
-def test_a_pick_without_a_prediction_has_to_finish_too() -> None:
-    native = run("ft9", predicted_s=None, observed_s=None)
-    assert shortcomings(validated([native])) == ["mine, ft9: expected to finish, and halted"]
-
-
-def test_all_is_well() -> None:
-    assert shortcomings(validated([run(observed_s=97.0), HALTED])) == []
-
-
-def test_what_is_worse_than_promised_is_said_in_one_line_each() -> None:
-    found = validated(
-        [
-            run(observed_s=88.0),
-            run("ft1", ValidationRole.RUNNER_UP, observed_s=80.0),
-            run("ft3", ValidationRole.CANDIDATE, predicted_s=205.0, observed_s=210.0),
-        ]
-    )
-    assert shortcomings(found) == [
-        "mine, ft2: prediction off by 13.6 %; limit 10 %",
-        "mine, ft1: prediction off by 25.0 %; limit 10 %",
-        "mine, ft3: trained on after the last failure that was drawn",
-        "mine: regret 10.0 %; limit 3 %",
-        "median error 13.6 %; limit 5 %",
-    ]
 
 
 def test_errors_are_those_of_the_kind_of_cell(matilda: ClusterEvidence) -> None:

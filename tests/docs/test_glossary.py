@@ -24,6 +24,7 @@ _MODULES = (
     "advisor.scenario",
     "advisor.optimizer",
     "advisor.prediction",
+    "advisor.validated",
     "advisor.validation",
     "measure.interfaces.capabilities",
 )

@@ -35,7 +35,7 @@ from advisor.recommendation import (
 from advisor.reports.document import FORMAT, VERSION
 from advisor.rules import AppliedRule, Part, Rule
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
-from advisor.validation import shortcomings, validated
+from advisor.validated import repeated, shortcomings, validated
 from db.records import Arrivals, DispersionKind, Evidence, Quantity, ValidationRole
 from tests.advisor.validated_runs import validated_run
 from tests.docs.documents import SCHEMAS, read, sections, table_with
@@ -297,20 +297,23 @@ def test_the_schema_of_validations_knows_every_field_and_every_code() -> None:
     Draft202012Validator.check_schema(VALIDATIONS)
     assert VALIDATIONS["properties"]["format"]["const"] == VALIDATIONS_FORMAT
     assert VALIDATIONS["properties"]["version"]["const"] == VALIDATIONS_VERSION
-    run = VALIDATIONS["$defs"]["validation_run"]["properties"]
-    assert run["role"]["enum"] == [*ValidationRole]
-    assert VALIDATIONS["$defs"]["validation"]["properties"]["arrivals"]["enum"] == [*Arrivals]
+    definitions = VALIDATIONS["$defs"]
+    assert definitions["validation_run"]["properties"]["role"]["enum"] == [*ValidationRole]
+    assert definitions["tried_scenario"]["properties"]["arrivals"]["enum"] == [*Arrivals]
     tried = [
         validated_run(),
         validated_run("ft1", ValidationRole.RUNNER_UP, observed_s=None),
         validated_run("ft9", ValidationRole.REFERENCE, None, None, failures=None, outcome=""),
         validated_run("ft9", ValidationRole.SELECTED, None, 50.0, validation="v2"),
+        validated_run("ft9", ValidationRole.SELECTED, None, 50.0, validation="v3", name="other"),
     ]
-    found = validated(tried)
+    found = repeated(validated(tried))
     document = json.loads(json.dumps(validations_json(found, shortcomings(found))))
     errors = [f"{e.json_path}: {e.message}" for e in VALIDATIONS_VALIDATOR.iter_errors(document)]
     assert errors == []
-    assert [len(each["runs"]) for each in document["validations"]] == [3, 1]
+    assert [len(each["validations"]) for each in document["scenarios"]] == [2, 1]
+    assert [len(each["runs"]) for each in document["scenarios"][0]["validations"]] == [3, 1]
+    assert [run["n"] for run in document["scenarios"][0]["means"]] == [1, 1, 2]
     assert document["shortcomings"]
     for key in document:
         without = {k: v for k, v in document.items() if k != key}

@@ -61,10 +61,15 @@ def failures(folder: Path, run_id: str) -> list[tuple[int, float]]:
 
 def test_a_prediction_is_tried_live(mark: str, measured: Path) -> None:
     points = ask(measured, "SELECT point_id FROM operating_points WHERE cluster = 'tiny'")
-    code, out, err = finished(mark, validate(measured, "--seed", _SEED, "--format", "json"))
+    twice = ("--seed", _SEED, "--repeats", "2", "--format", "json")
+    code, out, err = finished(mark, validate(measured, *twice))
     assert code == 0, err
-    (found,) = json.loads(out)["validations"]
-    tried, bare = found["runs"]
+    (found,) = json.loads(out)["scenarios"]
+    validation, again = found["validations"]
+    assert (validation["seed"], again["seed"]) == (int(_SEED), int(_SEED) + 1)
+    mean, both = found["means"][0], [each["runs"][0] for each in found["validations"]]
+    assert mean["observed_s"] == pytest.approx(sum(run["observed_s"] for run in both) / 2.0)
+    tried, bare = validation["runs"]
     assert (tried["mechanism"], tried["role"]) == ("ft1", "selected")
     assert (bare["mechanism"], bare["role"]) == ("ft9", "reference")
     assert tried["outcome"] == "recovered"
@@ -75,12 +80,12 @@ def test_a_prediction_is_tried_live(mark: str, measured: Path) -> None:
     )
     # The same failures struck the job without a mechanism, which halted at the first.
     assert (bare["outcome"], bare["observed_s"], bare["predicted_s"]) == ("halted", None, None)
-    assert found["regret_fraction"] == 0.0
-    struck = {run["mechanism"]: failures(measured, run["run_id"]) for run in found["runs"]}
+    assert found["soonest"] == "ft1"
+    struck = {run["mechanism"]: failures(measured, run["run_id"]) for run in validation["runs"]}
     assert struck["ft9"] == struck["ft1"][:1]
     # Predicted with the step time that was measured just before, stored before the runs began.
-    ((created_at, step_s, steps),) = ask(
-        measured, "SELECT created_at, step_time_s, steps FROM validations WHERE cluster = 'tiny'"
+    (created_at, step_s, steps), _ = ask(
+        measured, "SELECT created_at, step_time_s, steps FROM validations ORDER BY seed"
     )
     began = ask(measured, "SELECT MIN(started_at) FROM runs WHERE trace LIKE 'poisson%'")
     assert str(created_at) <= str(began[0][0])
