@@ -14,9 +14,8 @@ T_PG        regroup_s          s     not measured by the paper; 2-10 s is its se
 T_init      init_s             s     "fixed or negligible" (section VII-D)
 T_lost      lost_s             s     expected re-execution per failure
 
-First order: a failure during recovery is neglected. With exponential failures that strike during
-recovery too, the true time is about 1 % longer where (T_lost + T_det + T_rec) / M is 0.15
-(`FIRST_ORDER_LIMIT`) and 3 to 4 % longer where it is 0.25 (docs/equation_5.md).
+First order: failures during recovery and during saves are neglected. The exact time is in
+advisor/exact_time.py; how far the two differ in docs/completion_time.md.
 """
 
 from dataclasses import dataclass
@@ -24,8 +23,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-FIRST_ORDER_LIMIT = 0.15
 
 Real: TypeAlias = float | NDArray[np.float64]
 """A number or an array; arrays broadcast against each other."""

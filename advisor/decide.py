@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from math import isfinite
 
 import numpy as np
 
 from advisor.candidates import Consideration, conditions_of, consider
 from advisor.characterization import alike, bound_excess, resumes_after_several
-from advisor.completion_time import FIRST_ORDER_LIMIT
 from advisor.crossover import (
     Crossing,
     HeldCost,
@@ -16,11 +16,13 @@ from advisor.crossover import (
     shortcut_mtbf_s,
 )
 from advisor.errors import UserError
+from advisor.exact_time import SHOWN_DIFFERENCE, exact_completion_s, interval_choice
 from advisor.pareto import NO_DOMINATOR, dominators, pareto_front
 from advisor.recommendation import (
     Candidate,
     Crossover,
     Dominated,
+    ExactTime,
     Frontier,
     Recommendation,
     SourceNote,
@@ -49,7 +51,7 @@ def decide(
     axes: Sequence[str] = DEFAULT_AXES,
 ) -> Recommendation:
     """The whole answer for one scenario. Raises UserError for an unknown axis."""
-    considered = consider(evidence, scenario)
+    considered = _with_exact_times(scenario, consider(evidence, scenario))
     candidates = considered.candidates
     selected = candidates[0] if candidates else None
     runner_up = candidates[1] if len(candidates) > 1 else None
@@ -68,6 +70,27 @@ def decide(
         sources=tuple(_sources(evidence, candidates)),
         versions=versions,
     )
+
+
+def _with_exact_times(scenario: Scenario, considered: Consideration) -> Consideration:
+    candidates = (replace(c, exact=exact_time(scenario, c)) for c in considered.candidates)
+    return replace(considered, candidates=tuple(candidates))
+
+
+def exact_time(scenario: Scenario, candidate: Candidate) -> ExactTime | None:
+    """The candidate's exact expected time at its interval; None outside Eq. (5)."""
+    model, first_order_s = candidate.model, candidate.expected_completion_s
+    if model is None or first_order_s is None:
+        return None
+    conditions = conditions_of(scenario)
+    interval_steps = candidate.interval_steps or 0
+    exact_s = float(exact_completion_s(model, conditions, float(interval_steps)))
+    can_vary = candidate.young_interval_s is not None
+    interval = interval_choice(model, conditions, interval_steps) if can_vary else None
+    if not isfinite(exact_s):
+        return ExactTime(None, None, True, interval)
+    difference = exact_s / first_order_s - 1.0
+    return ExactTime(exact_s, difference, abs(difference) > SHOWN_DIFFERENCE, interval)
 
 
 def frontier_of(candidates: Sequence[Candidate], axes: Sequence[str]) -> Frontier:
@@ -180,7 +203,7 @@ def _warnings(
             "Eq. (5), so no expected time is given"
         )
         return
-    yield from _first_order_warning(scenario, selected)
+    yield from _first_order_warning(considered.candidates)
     yield from _bound_warning(evidence, selected)
     if "detection_s" in scenario.assumed and scenario.detection_s >= 60.0:
         yield (
@@ -228,14 +251,24 @@ def _other_sizes(evidence: ClusterEvidence, scenario: Scenario) -> str | None:
     )
 
 
-def _first_order_warning(scenario: Scenario, selected: Candidate) -> Iterable[str]:
-    per_failure_s = selected.pause_s + (selected.lost_s or 0.0)
-    share = per_failure_s / scenario.mtbf_s
-    if share > FIRST_ORDER_LIMIT:
+def _first_order_warning(candidates: Iterable[Candidate]) -> Iterable[str]:
+    """Which expected times Eq. (5) gives more than 1 % too short (or too long)."""
+    flagged = [_difference_words(c, c.exact) for c in candidates if c.exact and c.exact.is_flagged]
+    if flagged:
         yield (
-            f"a failure costs {format_percent(share)} of the MTBF: Eq. (5) neglects failures "
-            f"during recovery, which is good to about 1 % up to {FIRST_ORDER_LIMIT:.0%}"
+            "where marked *, Eq. (5) is more than "
+            f"{format_percent(SHOWN_DIFFERENCE)} off the exact expected time, in which failures "
+            f"strike recoveries and saves too: {'; '.join(flagged)}"
         )
+
+
+def _difference_words(candidate: Candidate, exact: ExactTime) -> str:
+    name = candidate.mechanism.upper()
+    if exact.completion_s is None or exact.difference_fraction is None:
+        return f"{name} practically never ends"
+    difference = format_percent(round(abs(exact.difference_fraction), 4))
+    side = "longer" if exact.difference_fraction > 0.0 else "shorter"
+    return f"{name} takes {format_duration(exact.completion_s)}, {difference} {side}"
 
 
 def _bound_warning(evidence: ClusterEvidence, selected: Candidate) -> Iterable[str]:

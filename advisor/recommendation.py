@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from advisor.exact_time import IntervalChoice
 from advisor.optimizer import CostModel
 from advisor.rules import Part, Rule
 from advisor.scenario import Scenario
@@ -107,6 +108,20 @@ class SeenError:
 
 
 @dataclass(frozen=True, slots=True)
+class ExactTime:
+    """The expected time without Eq. (5)'s simplifications (advisor/exact_time.py)."""
+
+    completion_s: float | None
+    """None: longer than a float holds; the job practically never ends."""
+    difference_fraction: float | None
+    """Exact / Eq. (5) - 1; None with `completion_s`."""
+    is_flagged: bool
+    """Whether the two differ by more than 1 %."""
+    interval: IntervalChoice | None
+    """How the interval compares with the best one; None: it cannot vary."""
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A mechanism that meets every rule and limit, at its interval."""
 
@@ -138,6 +153,9 @@ class Candidate:
     seen: SeenError | None = None
     """How far expected times of this kind of cell were off when they were tried live; None: never
     tried."""
+    exact: ExactTime | None = None
+    """The exact expected time beside Eq. (5)'s; None outside Eq. (5), and in answers that were
+    saved before it was computed."""
     model: CostModel | None = None
     """The cost model behind the figures; not part of the printed answer."""
 

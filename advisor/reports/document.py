@@ -87,6 +87,7 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     document["terms"] = asdict(candidate.terms) if candidate.terms else None
     document["native"] = asdict(candidate.native) if candidate.native else None
     document["seen"] = asdict(candidate.seen) if candidate.seen else None
+    document["exact"] = asdict(candidate.exact) if candidate.exact else None
     document["checks"] = [
         asdict(check) | {"errors": [asdict(error) for error in check.errors]}
         for check in candidate.checks

@@ -5,6 +5,7 @@ from dataclasses import fields
 from itertools import zip_longest
 
 from advisor.decide import AXES
+from advisor.exact_time import FLAT_WASTE
 from advisor.inputs import BY_FIELD, INPUTS, Group
 from advisor.recommendation import (
     Candidate,
@@ -109,10 +110,16 @@ def candidate_cells(candidate: Candidate) -> tuple[str, ...]:
         _optional_duration(candidate.restore_s),
         format_duration(candidate.pause_s),
         _optional_duration(candidate.lost_s),
-        _optional_duration(candidate.expected_completion_s),
+        _expected(candidate),
         _ABSENT if candidate.goodput is None else format_percent(candidate.goodput),
         candidate.evidence.value,
     )
+
+
+def _expected(candidate: Candidate) -> str:
+    """With a mark where the exact time differs by more than 1 %: a warning says by how much."""
+    flagged = candidate.exact is not None and candidate.exact.is_flagged
+    return _optional_duration(candidate.expected_completion_s) + ("*" if flagged else "")
 
 
 def term_cells(candidate: Candidate) -> tuple[tuple[str, str], ...]:
@@ -182,8 +189,26 @@ def interval_lines(recommendation: Recommendation) -> Iterator[str]:
         yield (
             f"{candidate.mechanism.upper()}: {format_duration(candidate.interval_s or 0.0)} here; "
             f"Young's rule gives {format_duration(candidate.young_interval_s)}, "
-            f"Daly's {format_duration(candidate.daly_interval_s)}"
+            f"Daly's {format_duration(candidate.daly_interval_s)}{_flat_words(candidate)}"
         )
+
+
+def _flat_words(candidate: Candidate) -> str:
+    """Whether another interval would be worth a change, and how flat the optimum is."""
+    choice = candidate.exact.interval if candidate.exact else None
+    if choice is None:
+        return ""
+    words = ""
+    if choice.is_worth_a_change:
+        words = f"; {steps(choice.best_steps)} would waste {_points(choice.gain_fraction)} less"
+    low, high = choice.flat_from_steps, choice.flat_to_steps
+    if low == high:
+        return f"{words}; the next longer or shorter one wastes {_points(FLAT_WASTE)} more"
+    return f"{words}; flat from {low:,} to {steps(high)}: less than {_points(FLAT_WASTE)} apart"
+
+
+def _points(share: float) -> str:
+    return f"{100.0 * share:.2g} points"
 
 
 def evidence_lines(recommendation: Recommendation) -> Iterator[str]:

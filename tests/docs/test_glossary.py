@@ -23,6 +23,7 @@ _MODULES = (
     "advisor.recommendation",
     "advisor.scenario",
     "advisor.optimizer",
+    "advisor.exact_time",
     "advisor.prediction",
     "advisor.validated",
     "advisor.validation",

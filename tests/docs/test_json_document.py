@@ -16,12 +16,14 @@ from advisor.commands.validate import FORMAT as VALIDATIONS_FORMAT
 from advisor.commands.validate import VERSION as VALIDATIONS_VERSION
 from advisor.commands.validate import as_json as validations_json
 from advisor.decide import AXES
+from advisor.exact_time import IntervalChoice
 from advisor.leave_one_out import Comparison, LeaveOneOut, NotPredicted
 from advisor.recommendation import (
     Candidate,
     Crossover,
     Dominated,
     EvidenceCode,
+    ExactTime,
     Excluded,
     NativeDegradation,
     RuleCheck,
@@ -244,6 +246,8 @@ def test_the_schema_knows_every_field_and_every_code() -> None:
         ("rule_check", RuleCheck, set()),
         ("rule_error", RuleError, set()),
         ("seen", SeenError, set()),
+        ("exact", ExactTime, set()),
+        ("interval_choice", IntervalChoice, set()),
         ("excluded", Excluded, set()),
         ("dominated", Dominated, set()),
         ("crossover", Crossover, set()),
