@@ -17,6 +17,7 @@ _COMMANDS = {
     "pareto": "The measured trade-off of an architecture: who is on the frontier.",
     "crossover": "The MTBF at which two mechanisms take equally long.",
     "interval": "The best checkpoint interval from a save time and an MTBF.",
+    "simulate": "How late a job may end: percentiles of its completion time, by simulation.",
     "report": "Print saved recommendations again, in any format.",
     "app": "Serve the web app to this machine's browsers.",
     "measure": "Train under faults on this machine, and see which architectures survive.",

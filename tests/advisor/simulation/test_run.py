@@ -1,0 +1,218 @@
+"""Whole simulations: against the exact time, closer on demand, the same for the same seed."""
+
+from dataclasses import astuple, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from advisor.checkpoint_interval import equation_5_interval_s, exact_interval_s
+from advisor.errors import UserError
+from advisor.exact_time import continuous_completion_s, periodic_completion_s
+from advisor.simulation import engine
+from advisor.simulation.engine import simulate_block
+from advisor.simulation.events import RandomSource
+from advisor.simulation.process import Bursts, Kind, Process, Spares, Tier, Warnings
+from advisor.simulation.run import simulate
+from advisor.simulation.times import Constant, Exponential, Lognormal, Times, Weibull
+
+_SEED = 20261130
+_ARRIVALS: list[Times] = [Exponential(600.0), Weibull(600.0, 0.6), Lognormal(600.0, 1.0)]
+# MTBF in times of what a recovery takes (detection and restore, 30 s together), and how many
+# intervals the job has: enough for failures to be met, few enough to be quick.
+_GRID = [
+    (ratio, detection, stall_s)
+    for ratio in (3.0, 10.0, 100.0, 1e3, 1e5)
+    for detection in (0.0, 0.5, 1.0)
+    for stall_s in (0.3, 15.0)
+]
+
+
+@pytest.mark.parametrize(("ratio", "detection", "stall_s"), _GRID)
+def test_the_exact_time_is_the_simulated_mean(
+    ratio: float, detection: float, stall_s: float
+) -> None:
+    """Within 3 sigma of the simulation's own error and within 1 %."""
+    mtbf_s = 30.0 * ratio
+    interval_s = float(exact_interval_s(stall_s, mtbf_s))
+    # A rest of 0.4 intervals, so that the last one counts; ten failures or so.
+    work_s = interval_s * (round(max(10.0 * mtbf_s / interval_s, 3.0)) + 0.4)
+    found = simulate(
+        Process(
+            work_s,
+            Exponential(mtbf_s),
+            (Tier(interval_s, stall_s, 30.0 * (1.0 - detection) * 0.7),),
+            detection_s=30.0 * detection,
+            regroup_s=30.0 * (1.0 - detection) * 0.3,
+        ),
+        _SEED,
+        narrow=0.002,
+        most=60_000,
+        block=4_000,
+    )
+    exact_s = float(
+        periodic_completion_s(
+            duration_s=work_s,
+            interval_s=interval_s,
+            stall_s=stall_s,
+            mtbf_s=mtbf_s,
+            detection_s=30.0 * detection,
+            recovery_s=30.0 * (1.0 - detection),
+        )
+    )
+    assert found.is_narrow
+    assert found.failures > 5.0
+    sigma_s = found.half_width_s / 1.96
+    assert abs(found.mean_s - exact_s) <= 3.0 * sigma_s
+    assert abs(found.mean_s / exact_s - 1.0) + 3.0 * sigma_s / exact_s <= 0.01
+
+
+def test_a_state_of_every_moment_is_the_other_form() -> None:
+    process = Process(
+        1e4, Exponential(300.0), (Tier(0.0, 0.0, 25.0),), detection_s=40.0, overhead=0.1
+    )
+    found = simulate(process, _SEED, narrow=5e-4)
+    exact_s = float(
+        continuous_completion_s(
+            duration_s=1e4, overhead=0.1, mtbf_s=300.0, detection_s=40.0, recovery_s=25.0
+        )
+    )
+    assert abs(found.mean_s - exact_s) <= 3.0 * found.half_width_s / 1.96
+    assert found.spent.lost_s == 0.0
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_time_is_conserved_and_adds_up(data: st.DataObject) -> None:
+    """Whatever the process: the engine's own check, the mean's parts, and order of quantiles."""
+    draw = data.draw
+    cost_s = st.floats(0.0, 50.0)
+    fine_s = draw(st.floats(20.0, 200.0))
+    tiers = (
+        Tier(fine_s, draw(cost_s), draw(cost_s), survives=draw(st.integers(0, 1))),
+        Tier(fine_s * draw(st.integers(1, 5)), draw(cost_s), draw(cost_s), survives=2),
+    )
+    warnings = Warnings(
+        draw(st.floats(0.0, 1.0)),
+        Lognormal(20.0, 1.0),
+        draw(cost_s),
+        draw(cost_s),
+        draw(st.sampled_from([None, Exponential(500.0)])),
+    )
+    process = Process(
+        draw(st.floats(10.0, 3000.0)),
+        draw(st.sampled_from(_ARRIVALS)),
+        draw(st.sampled_from([tiers, tiers[1:]])),
+        detection_s=draw(cost_s),
+        regroup_s=draw(cost_s),
+        overhead=draw(st.floats(0.0, 0.5)),
+        kinds=draw(st.sampled_from([(Kind(),), (Kind(0.6), Kind(0.4, 2, nodes=2))])),
+        bursts=draw(st.sampled_from([None, Bursts(0.3, 2, Exponential(10.0))])),
+        warnings=draw(st.sampled_from([None, warnings])),
+        spares=draw(st.sampled_from([None, Spares(1, Lognormal(300.0, 0.5))])),
+    )
+    count = 64
+    block = simulate_block(process, RandomSource(process, np.random.default_rng(7), count), count)
+    assert block.conservation_error() <= 1e-9
+    for part in (block.detection_s, block.waiting_s, block.recovery_s, block.emergency_s):
+        assert part.min() >= 0.0
+    assert block.lost_s.min() >= -1e-9 * process.work_s
+    found = simulate(process, 3, most=count, block=count)
+    assert sum(astuple(found.spent)) == pytest.approx(found.mean_s, rel=1e-9)
+    assert found.p50_s <= found.p95_s <= found.p99_s
+
+
+def test_the_simulated_optimum_is_where_the_formulas_say() -> None:
+    """Waste of the same failures at many intervals: none is better by a hundredth."""
+    stall_s, mtbf_s, detection_s, restore_s = 6.0, 1800.0, 60.0, 20.0
+
+    def waste(interval_s: float) -> float:
+        process = Process(
+            400.0 * mtbf_s,
+            Exponential(mtbf_s),
+            (Tier(interval_s, stall_s, restore_s),),
+            detection_s,
+        )
+        return 1.0 - process.work_s / simulate(process, _SEED, most=500, block=500).mean_s
+
+    exact_s = float(exact_interval_s(stall_s, mtbf_s))
+    of_equation_5_s = float(equation_5_interval_s(stall_s, mtbf_s, detection_s + restore_s))
+    least = min(waste(exact_s * factor) for factor in np.geomspace(0.5, 2.0, 9))
+    assert waste(exact_s) <= 1.01 * least
+    assert waste(of_equation_5_s) <= 1.01 * least
+    assert waste(exact_s * 0.3) > 1.01 * least
+    assert waste(exact_s * 3.0) > 1.01 * least
+
+
+def test_replications_are_added_until_the_interval_is_narrow() -> None:
+    process = Process(1e4, Exponential(900.0), (Tier(300.0, 5.0, 20.0),), detection_s=30.0)
+    wide, close = simulate(process, 5, narrow=0.01, block=200), simulate(process, 5, block=200)
+    assert wide.is_narrow
+    assert close.is_narrow
+    assert wide.replications < close.replications
+    assert close.half_width_s <= 1e-3 * close.mean_s < wide.half_width_s
+    capped = simulate(process, 5, narrow=1e-9, most=700, block=200)
+    assert (capped.replications, capped.is_narrow) == (700, False)
+
+
+def test_a_seed_is_a_simulation() -> None:
+    process = Process(1e4, Weibull(900.0, 0.7), (Tier(300.0, 5.0, 20.0),))
+    first, again, other = (simulate(process, seed, most=400, block=400) for seed in (1, 1, 2))
+    assert first == again
+    assert first.seed == 1
+    assert first.mean_s != other.mean_s
+
+
+def test_without_failures_in_reach_every_job_takes_the_same() -> None:
+    process = Process(1e4, Constant(1e12), (Tier(300.0, 5.0, 20.0),), overhead=0.1)
+    found = simulate(process, 1, block=50)
+    assert found.mean_s == pytest.approx(11_000.0 + 33 * 5.0)
+    assert found.half_width_s == pytest.approx(0.0, abs=1e-6)
+    assert found.failures == 0.0
+    assert found.p99_s == pytest.approx(found.mean_s, rel=1e-4)
+
+
+def test_bursts_cost_more_than_the_same_failures_apart_where_each_is_recovered_from() -> None:
+    """And a Weibull law of shape below 1 has longer tails than Poisson with the same MTBF."""
+    process = Process(2e4, Exponential(2000.0), (Tier(300.0, 5.0, 40.0),), detection_s=30.0)
+    calm = simulate(process, 9, most=4000, block=4000)
+    weibull = simulate(replace(process, arrivals=Weibull(2000.0, 0.5)), 9, most=4000, block=4000)
+    spread, calm_spread = weibull.p99_s - weibull.p50_s, calm.p99_s - calm.p50_s
+    assert spread > calm_spread
+    bursts = Bursts(1.0, 1, Constant(200.0))
+    doubled = simulate(replace(process, bursts=bursts), 9, most=4000, block=4000)
+    assert doubled.failures == pytest.approx(2.0 * calm.failures, rel=0.1)
+    assert doubled.mean_s > calm.mean_s
+
+
+def test_a_job_that_gets_nowhere_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "MOST_EVENTS", 200)
+    process = Process(1e5, Exponential(10.0), (Tier(1000.0, 5.0, 40.0),))
+    with pytest.raises(UserError, match="have not ended after 200 failures"):
+        simulate(process, 1, block=10)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"work_s": 0.0}, "without work"),
+        ({"tiers": (Tier(0.0, 1.0, 1.0),)}, "cannot wait"),
+        ({"tiers": (Tier(0.0, 0.0, 1.0), Tier(5.0, 0.0, 1.0))}, "no other one"),
+        ({"tiers": (Tier(10.0, 0.0, 1.0), Tier(25.0, 0.0, 1.0))}, "whole multiple"),
+        ({"tiers": (Tier(10.0, 0.0, 1.0), Tier(5.0, 0.0, 1.0))}, "whole multiple"),
+        ({"kinds": (Kind(0.5), Kind(0.4))}, "add up to 1"),
+        ({"kinds": (Kind(1.0, nodes=0),)}, "at least one node"),
+    ],
+)
+def test_what_cannot_be_is_refused(changes: dict[str, object], words: str) -> None:
+    fine = Process(1e3, Exponential(100.0), (Tier(10.0, 1.0, 1.0),))
+    with pytest.raises(UserError, match=words):
+        replace(fine, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("changes", [{"most": 1}, {"block": 1}, {"narrow": 0.0}])
+def test_a_simulation_of_nothing_is_refused(changes: dict[str, float]) -> None:
+    process = Process(1e3, Exponential(100.0), (Tier(10.0, 1.0, 1.0),))
+    with pytest.raises(UserError, match="needs two jobs"):
+        simulate(process, 1, **changes)  # type: ignore[arg-type]
