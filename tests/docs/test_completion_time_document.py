@@ -1,32 +1,14 @@
 """docs/completion_time.md: its numbers are recomputed."""
 
 from advisor.checkpoint_interval import equation_5_interval_s, exact_interval_s
-from advisor.completion_time import expected_completion_s
-from advisor.exact_time import FLAT_WASTE, SHOWN_DIFFERENCE, waste
+from advisor.exact_time import FLAT_WASTE, SHOWN_DIFFERENCE
+from tests.docs import pictures
 from tests.docs.documents import read, sections, table_with
+from tests.docs.equation_5_error import error
 from tests.docs.test_equation_5_document import holds
 
 TEXT = read("completion_time.md")
 SECTIONS = sections(TEXT)
-
-
-def error(mtbf_s: float, save_s: float, detection_share: float) -> float:
-    """Exact / Eq. (5) - 1 at Eq. (5)'s best interval, where detection and recovery take 1 s."""
-    interval_s = float(equation_5_interval_s(save_s, mtbf_s, 1.0))
-    wasted = waste(
-        interval_s=interval_s,
-        stall_s=save_s,
-        mtbf_s=mtbf_s,
-        detection_s=detection_share,
-        recovery_s=1.0 - detection_share,
-    )
-    first_order = expected_completion_s(
-        duration_s=1.0,
-        overhead=save_s / interval_s,
-        mtbf_s=mtbf_s,
-        per_failure_s=1.0 + 0.5 * interval_s,
-    )
-    return float(1.0 / (1.0 - wasted) / first_order) - 1.0
 
 
 def test_the_table_of_errors() -> None:
@@ -51,3 +33,9 @@ def test_the_thresholds() -> None:
     words = " ".join(TEXT.split())
     assert f"differ by more than {SHOWN_DIFFERENCE:.0%}".replace("%", " %") in words
     assert f"less than {100 * FLAT_WASTE:g} points apart" in words
+
+
+def test_the_picture_is_what_the_formulas_say() -> None:
+    """Written by `python -m tests.docs.pictures`; points are rounded to a tenth of a pixel."""
+    assert pictures.FILE.read_text(encoding="utf-8") == pictures.picture()
+    assert f"](pictures/{pictures.FILE.name})" in TEXT
