@@ -2,7 +2,12 @@
 
 import click
 
-from advisor.checkpoint_interval import daly_interval_s, equation_5_interval_s, young_interval_s
+from advisor.checkpoint_interval import (
+    daly_interval_s,
+    equation_5_interval_s,
+    exact_interval_s,
+    young_interval_s,
+)
 from advisor.commands.options import DURATION, format_option
 from advisor.commands.output import echo_csv, echo_json, echo_table
 from advisor.scenario import require_in_range
@@ -27,7 +32,7 @@ from advisor.units import format_duration
 )
 @format_option(("table", "json", "csv"), "table")
 def command(save_s: float, mtbf_s: float, recovery_s: float, fmt: str) -> None:
-    """The best time between two checkpoints, by Young, Daly and Eq. (5).
+    """The best time between two checkpoints, by Young, Daly and Eq. (5), and the exact one.
 
     Young's sqrt(2 C M) is the first-order optimum and the first figure to look at.
     """
@@ -37,6 +42,7 @@ def command(save_s: float, mtbf_s: float, recovery_s: float, fmt: str) -> None:
         "young": young_interval_s(save_s, mtbf_s),
         "daly": daly_interval_s(save_s, mtbf_s),
         "equation_5": float(equation_5_interval_s(save_s, mtbf_s, recovery_s)),
+        "exact": float(exact_interval_s(save_s, mtbf_s)),
     }
     if fmt == "json":
         echo_json(
@@ -60,4 +66,5 @@ _FORMULAS = {
     "young": "sqrt(2 C M)",
     "daly": "sqrt(2 C M) (1 + sqrt(C/2M)/3 + (C/2M)/9) - C",
     "equation_5": "sqrt(2 C (M + D)), D the recovery",
+    "exact": "x where (1 - x/M) e^(x/M) = e^(-C/M)",
 }

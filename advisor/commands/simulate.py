@@ -20,12 +20,9 @@ from advisor.units import format_duration, format_number
 
 if TYPE_CHECKING:
     from advisor.recommendation import Candidate, Recommendation
+    from advisor.simulation.candidate import SimulatedCandidates
     from advisor.simulation.run import Simulated
-    from advisor.simulation.times import Times
 
-_BLOCK = 2_048
-_MOST_FAILURES = 100_000
-"""Expected in one job; with more of them a simulation would take hours."""
 _HEADER = (
     "mechanism",
     "interval",
@@ -107,6 +104,9 @@ def command(
     recoveries and saves, need not be Poisson, and may have to wait for a spare.
     """
     from advisor.evidence import answer, ask, opened
+    from advisor.simulation.candidate import Failures, simulate_candidates
+    from advisor.simulation.process import Spares
+    from advisor.simulation.times import Exponential
 
     if (spares is None) != (repair_s is None):
         raise UserError("--spares and --repair belong together: give both or neither")
@@ -122,9 +122,13 @@ def command(
         "precision_fraction": precision,
         "seed": seed,
     }
-    found, left_out = _simulated(recommendation, told, law, most)
+    pool = None if spares is None or repair_s is None else Spares(spares, Exponential(repair_s))
+    simulated = simulate_candidates(
+        recommendation, Failures(law, pool), seed, narrow=precision, most=most
+    )
+    found = simulated.found
     if fmt == "json":
-        echo_json(_document(recommendation, told, found, left_out))
+        echo_json(_document(recommendation, told, simulated))
     elif fmt == "csv":
         echo_csv(_CSV_HEADER, (_cells(_numbers(*each)) for each in found))
     else:
@@ -132,46 +136,8 @@ def command(
         for candidate, each in found:
             if not each.is_narrow:
                 echo(f"{candidate.mechanism.upper()}: {each.replications:,} jobs are too few")
-        for mechanism, reason in left_out:
-            echo(f"{mechanism.upper()}: not simulated, {reason}")
-
-
-def _simulated(
-    recommendation: "Recommendation", told: dict[str, Any], law: Any, most: int
-) -> tuple[list[tuple["Candidate", "Simulated"]], list[tuple[str, str]]]:
-    from advisor.simulation.candidate import process_of
-    from advisor.simulation.process import Spares
-    from advisor.simulation.run import simulate
-    from advisor.simulation.times import Exponential
-
-    scenario = recommendation.scenario
-    arrivals = _times(law, scenario.mtbf_s)
-    spares: Spares | None = None
-    if told["spares"] is not None:
-        spares = Spares(told["spares"], Exponential(told["repair_s"]))
-    found, left_out = [], []
-    for candidate in recommendation.candidates:
-        process = process_of(scenario, candidate, arrivals, spares)
-        exact_s = candidate.exact.completion_s if candidate.exact else None
-        if process is None:
-            left_out.append((candidate.mechanism, "it is outside Eq. (5)"))
-        elif exact_s is None or exact_s > _MOST_FAILURES * scenario.mtbf_s:
-            reason = f"more than {_MOST_FAILURES:,} failures are expected in one job"
-            left_out.append((candidate.mechanism, reason))
-        else:
-            narrow = told["precision_fraction"]
-            each = simulate(process, told["seed"], narrow=narrow, most=most, block=_BLOCK)
-            found.append((candidate, each))
-    return found, left_out
-
-
-def _times(law: Any, mtbf_s: float) -> "Times":
-    from advisor.simulation.times import Exponential, Weibull
-    from db.records import Arrivals
-
-    if law.arrivals is Arrivals.POISSON:
-        return Exponential(mtbf_s)
-    return Weibull(mtbf_s, law.shape)
+        for other in simulated.left_out:
+            echo(f"{other.mechanism.upper()}: not simulated, {other.reason}")
 
 
 def _row(candidate: "Candidate", found: "Simulated") -> tuple[str, ...]:
@@ -206,16 +172,13 @@ def _cells(numbers: dict[str, Any]) -> tuple[object, ...]:
 
 
 def _document(
-    recommendation: "Recommendation",
-    told: dict[str, Any],
-    found: list[tuple["Candidate", "Simulated"]],
-    left_out: list[tuple[str, str]],
+    recommendation: "Recommendation", told: dict[str, Any], simulated: "SimulatedCandidates"
 ) -> dict[str, Any]:
     from advisor.reports.document import scenario_document
 
     return {
         "scenario": scenario_document(recommendation.scenario),
         **told,
-        "candidates": [_numbers(*each) for each in found],
-        "not_simulated": [{"mechanism": name, "reason": reason} for name, reason in left_out],
+        "candidates": [_numbers(*each) for each in simulated.found],
+        "not_simulated": [asdict(other) for other in simulated.left_out],
     }

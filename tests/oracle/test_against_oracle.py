@@ -487,6 +487,13 @@ def test_interval_minimises_equation_5(
     share = save_s / (2 * mtbf_s)
     daly = math.sqrt(2 * save_s * mtbf_s) * (1 + math.sqrt(share) / 3 + share / 9) - save_s
     assert same(got["daly_interval_s"], daly if save_s < 2 * mtbf_s else mtbf_s, 1e-8)
+    # The exact one, by halving z in log(1 - z) + z = -C/M.
+    low, high = 0.0, 1.0
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        above = middle == 1.0 or math.log1p(-middle) + middle < -save_s / mtbf_s
+        low, high = (low, middle) if above else (middle, high)
+    assert same(got["exact_interval_s"], low * mtbf_s, 1e-5)
 
 
 # -- the oracle itself ----------------------------------------------------------------------------
