@@ -17,7 +17,7 @@ from advisor.simulation.timeline import Timeline
 from advisor.simulation.times import Seconds
 
 PHASES = ("detection", "waiting", "recovery", "emergency")
-MOST_EVENTS = 1_000_000
+MOST_EVENTS = 300_000
 """A block whose jobs have met so many is given up: they do not get on."""
 _CONSERVED = 1e-9
 

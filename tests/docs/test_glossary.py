@@ -24,6 +24,8 @@ _MODULES = (
     "advisor.scenario",
     "advisor.optimizer",
     "advisor.exact_time",
+    "advisor.simulation.process",
+    "advisor.simulation.run",
     "advisor.prediction",
     "advisor.validated",
     "advisor.validation",

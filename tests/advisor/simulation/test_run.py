@@ -216,3 +216,21 @@ def test_a_simulation_of_nothing_is_refused(changes: dict[str, float]) -> None:
     process = Process(1e3, Exponential(100.0), (Tier(10.0, 1.0, 1.0),))
     with pytest.raises(UserError, match="needs two jobs"):
         simulate(process, 1, **changes)  # type: ignore[arg-type]
+
+
+def test_the_interval_of_the_mean_holds_what_it_says() -> None:
+    """95 % of 300 simulations, 3 sigma of that count either way, contain the exact time."""
+    process = Process(2e3, Exponential(400.0), (Tier(100.0, 5.0, 20.0),), detection_s=30.0)
+    exact_s = float(
+        periodic_completion_s(
+            duration_s=2e3,
+            interval_s=100.0,
+            stall_s=5.0,
+            mtbf_s=400.0,
+            detection_s=30.0,
+            recovery_s=20.0,
+        )
+    )
+    found = [simulate(process, seed, most=400, block=400) for seed in range(300)]
+    inside = sum(abs(each.mean_s - exact_s) <= each.half_width_s for each in found)
+    assert abs(inside - 285) <= 3 * (300 * 0.95 * 0.05) ** 0.5
