@@ -60,6 +60,15 @@ def _law(text: str) -> Any:
     "  [default: poisson]",
 )
 @click.option(
+    "--burst-share",
+    type=FRACTION,
+    help="Share of the failures that draw others after them; --mtbf does not count these.",
+)
+@click.option("--burst-more", type=click.IntRange(1, 1000), help="How many others each draws.")
+@click.option(
+    "--burst-spacing", "spacing_s", type=DURATION, help="Mean time from one to the next of them."
+)
+@click.option(
     "--spares",
     type=click.IntRange(0, 1000),
     help="Nodes that wait to replace others; one that failed is a spare again after its repair."
@@ -89,6 +98,9 @@ def _law(text: str) -> Any:
 @database_option
 def command(
     law: Any,
+    burst_share: float | None,
+    burst_more: int | None,
+    spacing_s: float | None,
     spares: int | None,
     repair_s: float | None,
     precision: float,
@@ -101,15 +113,21 @@ def command(
     """How late a job may end: mean and percentiles of each candidate's completion time.
 
     The candidates are those of `advisor recommend` with the same options. Failures may also strike
-    recoveries and saves, need not be Poisson, and may have to wait for a spare.
+    recoveries and saves, need not be Poisson, may come in bursts, and may have to wait for a spare.
     """
     from advisor.evidence import answer, ask, opened
     from advisor.simulation.candidate import Failures, simulate_candidates
-    from advisor.simulation.process import Spares
+    from advisor.simulation.process import Bursts, Spares
     from advisor.simulation.times import Exponential
 
     if (spares is None) != (repair_s is None):
         raise UserError("--spares and --repair belong together: give both or neither")
+    if len({burst_share is None, burst_more is None, spacing_s is None}) > 1:
+        raise UserError(
+            "--burst-share, --burst-more and --burst-spacing belong together: give all or none"
+        )
+    if burst_share is not None and burst_share > 1.0:
+        raise UserError("--burst-share is a share of the failures: at most 100%")
     inputs = scenario_input(options)
     with opened(db_url) as engine:
         recommendation = answer(ask(engine, inputs))
@@ -117,14 +135,20 @@ def command(
         raise UserError("there is no candidate to simulate: advisor recommend says why")
     told = {
         "arrivals": law.in_words(),
+        "burst_share_fraction": burst_share,
+        "burst_more": burst_more,
+        "burst_spacing_s": spacing_s,
         "spares": spares,
         "repair_s": repair_s,
         "precision_fraction": precision,
         "seed": seed,
     }
+    bursts = None
+    if burst_share is not None and burst_more is not None and spacing_s is not None:
+        bursts = Bursts(burst_share, burst_more, Exponential(spacing_s))
     pool = None if spares is None or repair_s is None else Spares(spares, Exponential(repair_s))
     simulated = simulate_candidates(
-        recommendation, Failures(law, pool), seed, narrow=precision, most=most
+        recommendation, Failures(law, bursts, pool), seed, narrow=precision, most=most
     )
     found = simulated.found
     if fmt == "json":

@@ -1,11 +1,11 @@
 """Candidates of a recommendation as processes, and their simulation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.arrivals import Law
 from advisor.recommendation import Candidate, Recommendation
 from advisor.scenario import Scenario
-from advisor.simulation.process import Process, Spares, Tier
+from advisor.simulation.process import Bursts, Process, Spares, Tier
 from advisor.simulation.run import Simulated, simulate
 from advisor.simulation.times import Exponential, Times, Weibull
 from db.records import Arrivals
@@ -18,9 +18,13 @@ MOST_FAILURES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Failures:
-    """How failures come, and what is there to replace nodes; without spares there are enough."""
+    """How failures come, and what is there to replace nodes; without spares there are enough.
+
+    The scenario's MTBF is that of failures that no burst drew.
+    """
 
     law: Law
+    bursts: Bursts | None = None
     spares: Spares | None = None
 
 
@@ -46,7 +50,7 @@ def simulate_candidates(
     arrivals = _times(failures.law, scenario.mtbf_s)
     found, left_out = [], []
     for candidate in recommendation.candidates:
-        process = process_of(scenario, candidate, arrivals, failures.spares)
+        process = process_of(scenario, candidate, arrivals)
         exact_s = candidate.exact.completion_s if candidate.exact else None
         if process is None:
             left_out.append(NotSimulated(candidate.mechanism, "it is outside Eq. (5)"))
@@ -54,14 +58,13 @@ def simulate_candidates(
             reason = f"more than {MOST_FAILURES:,} failures are expected in one job"
             left_out.append(NotSimulated(candidate.mechanism, reason))
         else:
+            process = replace(process, bursts=failures.bursts, spares=failures.spares)
             each = simulate(process, seed, narrow=narrow, most=most, block=BLOCK)
             found.append((candidate, each))
     return SimulatedCandidates(tuple(found), tuple(left_out))
 
 
-def process_of(
-    scenario: Scenario, candidate: Candidate, arrivals: Times, spares: Spares | None = None
-) -> Process | None:
+def process_of(scenario: Scenario, candidate: Candidate, arrivals: Times) -> Process | None:
     """The candidate under failures that come as `arrivals`; None outside Eq. (5).
 
     What Eq. (5) counts, with its numbers: a mechanism without an interval always has a state, its
@@ -82,7 +85,6 @@ def process_of(
         detection_s=scenario.detection_s,
         regroup_s=scenario.regroup_s + scenario.init_s,
         overhead=0.0 if model.is_periodic else model.overhead,
-        spares=spares,
     )
 
 

@@ -86,10 +86,14 @@ def test_the_mean_is_the_exact_time(
 def test_bursts_and_spares_lengthen_the_tail(
     shipped_database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    plain, weibull, waiting = (
+    told = "--burst-share 50% --burst-more 2 --burst-spacing 20m"
+    plain, weibull, bursts, waiting = (
         document(f"--mechanism ft1 {options}", shipped_database, capsys)["candidates"][0]
-        for options in ("", "--arrivals weibull:0.5", "--spares 0 --repair 10m")
+        for options in ("", "--arrivals weibull:0.5", told, "--spares 0 --repair 10m")
     )
+    # Half of the failures draw two more, which take some of the time to the next.
+    assert 1.7 < bursts["failures"] / plain["failures"] < 2.0
+    assert bursts["p99_s"] > plain["p99_s"]
     assert weibull["p99_s"] - weibull["mean_s"] > plain["p99_s"] - plain["mean_s"]
     # Without a spare every failure waits for the repair, less what the detection takes.
     assert plain["spent"]["waiting_s"] == 0.0
@@ -134,6 +138,9 @@ def test_too_few_jobs_and_too_many_failures_are_said(
     [
         ("--spares 1", "belong together"),
         ("--repair 1h", "belong together"),
+        ("--burst-share 10%", "belong together"),
+        ("--burst-more 1 --burst-spacing 1m", "belong together"),
+        ("--burst-share 110% --burst-more 1 --burst-spacing 1m", "at most 100%"),
         ("--arrivals sometimes", "not a law of arrivals"),
         ("--precision 0%", "precision"),
         ("--max-overhead 0% --mechanism ft1", "no candidate to simulate"),
