@@ -123,9 +123,19 @@ def test_time_is_conserved_and_adds_up(data: st.DataObject) -> None:
     assert found.p50_s <= found.p95_s <= found.p99_s
 
 
-def test_the_simulated_optimum_is_where_the_formulas_say() -> None:
+@pytest.mark.parametrize(
+    ("stall_s", "mtbf_s", "detection_s", "restore_s"),
+    [
+        (6.0, 1800.0, 60.0, 20.0),
+        (2.0, 240.0, 60.0, 20.0),
+        (0.5, 3600.0, 30.0, 5.0),
+        (60.0, 14400.0, 600.0, 60.0),
+    ],
+)
+def test_the_simulated_optimum_is_where_the_formulas_say(
+    stall_s: float, mtbf_s: float, detection_s: float, restore_s: float
+) -> None:
     """Waste of the same failures at many intervals: none is better by a hundredth."""
-    stall_s, mtbf_s, detection_s, restore_s = 6.0, 1800.0, 60.0, 20.0
 
     def waste(interval_s: float) -> float:
         process = Process(
