@@ -14,7 +14,7 @@ from tests.docs.equation_5_error import error
 
 FILE = DOCS / "pictures" / "equation_5_error.svg"
 _WIDTH, _HEIGHT = 720, 420
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 250, 22, 56
+_LEFT, _RIGHT, _TOP, _BOTTOM = 90, 250, 22, 56
 _DECADES_X, _DECADES_Y = (log10(3.0), 5.0), (-5, 2)
 """Of M / D, and of the error in percent."""
 _POINTS = 46
