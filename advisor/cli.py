@@ -18,6 +18,7 @@ _COMMANDS = {
     "crossover": "The MTBF at which two mechanisms take equally long.",
     "interval": "The best checkpoint interval from a save time and an MTBF.",
     "simulate": "How late a job may end: percentiles of its completion time, by simulation.",
+    "emit": "The settings that realise an answer in a training tool.",
     "report": "Print saved recommendations again, in any format.",
     "app": "Serve the web app to this machine's browsers.",
     "measure": "Train under faults on this machine, and see which architectures survive.",

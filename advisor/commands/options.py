@@ -46,12 +46,13 @@ def input_option(option: str, **changes: Any) -> Callable[[F], F]:
     return _option(BY_OPTION[option], **changes)
 
 
-def input_options() -> Callable[[F], F]:
-    """The options of all scenario inputs, in their order."""
+def input_options(*, required: bool = True) -> Callable[[F], F]:
+    """The options of all scenario inputs, in their order; none is required if not `required`."""
+    changes = {} if required else {"required": False}
 
     def decorate(function: F) -> F:
         for each in reversed(INPUTS):
-            function = _option(each)(function)
+            function = _option(each, **changes)(function)
         return function
 
     return decorate

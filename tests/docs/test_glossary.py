@@ -21,6 +21,8 @@ from tests.docs.test_json_document import OBJECTS
 _MODULES = (
     "db.records",
     "advisor.recommendation",
+    "advisor.emit.needs",
+    "advisor.emit.tool",
     "advisor.scenario",
     "advisor.optimizer",
     "advisor.exact_time",

@@ -17,6 +17,10 @@ from advisor.commands.validate import VERSION as VALIDATIONS_VERSION
 from advisor.commands.validate import as_json as validations_json
 from advisor.decide import AXES
 from advisor.exact_time import IntervalChoice
+from advisor.emit import registry
+from advisor.emit.emitting import TOGETHER
+from advisor.emit.tool import Support, Syntax, Verified
+from advisor.emit.writers import document as emitted_document
 from advisor.leave_one_out import Comparison, LeaveOneOut, NotPredicted
 from advisor.recommendation import (
     Candidate,
@@ -62,12 +66,23 @@ VALIDATIONS: dict[str, Any] = json.loads(
     (SCHEMAS / "validations-1.schema.json").read_text(encoding="utf-8")
 )
 VALIDATIONS_VALIDATOR = Draft202012Validator(VALIDATIONS)
+SETTINGS: dict[str, Any] = json.loads(
+    (SCHEMAS / "settings-1.schema.json").read_text(encoding="utf-8")
+)
+ABILITIES: dict[str, Any] = json.loads(
+    (SCHEMAS / "abilities-1.schema.json").read_text(encoding="utf-8")
+)
 OBJECTS = (
-    _objects(SCHEMA, "document")
+    _objects(SETTINGS, "settings document")
+    | _objects(ABILITIES, "abilities document")
+    | _objects(SCHEMA, "document")
     | _objects(ACCURACY, "accuracy document")
     | _objects(VALIDATIONS, "validations document")
 )
 _VALIDATORS = dict.fromkeys(_objects(VALIDATIONS, "validations document"), VALIDATIONS_VALIDATOR)
+_VALIDATORS |= dict.fromkeys(
+    _objects(SETTINGS, "settings document"), Draft202012Validator(SETTINGS)
+) | dict.fromkeys(_objects(ABILITIES, "abilities document"), Draft202012Validator(ABILITIES))
 _VALIDATORS |= dict.fromkeys(_objects(ACCURACY, "accuracy document"), ACCURACY_VALIDATOR) | (
     dict.fromkeys(_objects(SCHEMA, "document"), VALIDATOR)
 )
@@ -219,6 +234,7 @@ def _description(schema: dict[str, Any]) -> str:
     if "description" in schema:
         return str(schema["description"])
     definitions = ACCURACY["$defs"] | SCHEMA["$defs"] | VALIDATIONS["$defs"]
+    definitions |= SETTINGS["$defs"] | ABILITIES["$defs"]
     return str(definitions[schema["$ref"].removeprefix("#/$defs/")]["description"])
 
 
@@ -322,3 +338,46 @@ def test_the_schema_of_validations_knows_every_field_and_every_code() -> None:
     for key in document:
         without = {k: v for k, v in document.items() if k != key}
         assert not VALIDATIONS_VALIDATOR.is_valid(without)
+
+
+_EMIT = f"emit --for nvrx --candidate ft2 --architecture a2 {_SMALL} --format json"
+
+
+def test_the_schema_of_settings_knows_every_code(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Draft202012Validator.check_schema(SETTINGS)
+    assert SETTINGS["properties"]["format"]["const"] == emitted_document.FORMAT
+    assert SETTINGS["properties"]["version"]["const"] == emitted_document.VERSION
+    definitions = SETTINGS["$defs"]
+    assert definitions["emitted_part"]["properties"]["syntax"]["enum"] == [*Syntax]
+    assert [*SETTINGS["properties"]["support"]["enum"], Support.CANNOT] == [*Support]
+    assert set(definitions["checked_against"]["required"]) == {f.name for f in fields(Verified)}
+    assert cli.run(_EMIT.split()) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=_refuse)
+    validator = Draft202012Validator(SETTINGS)
+    assert [f"{e.json_path}: {e.message}" for e in validator.iter_errors(document)] == []
+    assert [part["name"] for part in document["parts"]] == ["launch", "checkpoint"]
+    for key in document:
+        assert not validator.is_valid({k: v for k, v in document.items() if k != key})
+
+
+def test_the_schema_of_abilities_knows_every_code(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Draft202012Validator.check_schema(ABILITIES)
+    assert ABILITIES["properties"]["format"]["const"] == emitted_document.ABILITIES
+    assert ABILITIES["properties"]["version"]["const"] == emitted_document.VERSION
+    definitions = ABILITIES["$defs"]
+    assert definitions["ability"]["properties"]["support"]["enum"] == [*Support]
+    assert definitions["checked_against"] == SETTINGS["$defs"]["checked_against"]
+    assert cli.run(["emit", "--tools", "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=_refuse)
+    validator = Draft202012Validator(ABILITIES)
+    assert [f"{e.json_path}: {e.message}" for e in validator.iter_errors(document)] == []
+    assert [tool["tool"] for tool in document["tools"]] == [*registry.names()]
+    for tool in document["tools"]:
+        named = [ability["mechanism"] for ability in tool["abilities"]]
+        assert named == [*(f"ft{number}" for number in range(1, 10)), TOGETHER]
+    for key in document:
+        assert not validator.is_valid({k: v for k, v in document.items() if k != key})

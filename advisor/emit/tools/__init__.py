@@ -1,0 +1,1 @@
+"""One training tool a file, with an object `TOOL`; its name is the file's."""

@@ -1,0 +1,156 @@
+"""DeepSpeed: its configuration, and the calls that its configuration does not make."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from advisor.emit.needs import Need
+from advisor.emit.plan import Plan
+from advisor.emit.snippets import SIGNAL_SAYS, WARNING, WARNING_IMPORTS
+from advisor.emit.tool import (
+    Ability,
+    Part,
+    Syntax,
+    Tool,
+    Variable,
+    Verified,
+    can,
+    cannot,
+    fixed,
+    partly,
+    setting,
+    slurm_signal,
+)
+
+_PEER = "its checkpoints go to storage only, none into another rank's memory"
+_FOLDER = Variable("CHECKPOINT_DIR", "a folder that every node sees")
+_IMPORTS = """\
+import os
+{signal}
+from datetime import timedelta
+
+import deepspeed
+import torch
+import torch.distributed as dist
+from deepspeed.accelerator import get_accelerator
+"""
+_START = '''
+def start():
+    """Forms the process group; call it before deepspeed.initialize."""
+    deepspeed.init_distributed(timeout=timedelta(seconds=TIMEOUT_S))
+'''
+_CONFIG = """
+# Merge it into the configuration that deepspeed.initialize is given.
+CONFIG = {"checkpoint": {"writer": CHECKPOINT_WRITER}}
+"""
+_DEVICE = """
+DEVICE = get_accelerator().current_device_name()
+"""
+_CHECKPOINTS = '''
+
+def restore(engine):
+    """Returns what was kept beside the state; an empty dict if there is no checkpoint yet."""
+    path, client_state = engine.load_checkpoint(FOLDER)
+    return client_state if path is not None else {}
+
+
+def after_step(engine, client_state):
+    """Call it on every rank after each engine.step().
+
+    `client_state` is what your script needs beside model and optimizer, such as its place in the
+    data. Returns whether training goes on: after a warning it does not.
+    """
+'''
+_PERIODIC = """\
+    if engine.is_gradient_accumulation_boundary() and engine.global_steps % INTERVAL_STEPS == 0:
+        engine.save_checkpoint(FOLDER, client_state=client_state)
+"""
+_STOP = """\
+    if warned():
+        engine.save_checkpoint(FOLDER, client_state=client_state)
+        return False
+"""
+
+
+class DeepSpeed(Tool):
+    """A module for the training script: no option of DeepSpeed says when to save."""
+
+    name = "deepspeed"
+    title = "DeepSpeed"
+    verified = Verified("deepspeed", "0.19.8", "its config reader and its signatures")
+    abilities: ClassVar[Mapping[Need, Ability]] = {
+        Need.STORAGE: can("engine.save_checkpoint, called every so many steps"),
+        Need.BACKGROUND: partly(
+            "its decoupled writer reads the live state, so the next update of the weights waits "
+            "for it: a save overlaps with one forward and backward pass, no more (Nebula, which "
+            "kept a copy, was removed)"
+        ),
+        Need.PEER: cannot(_PEER),
+        Need.PEERS: cannot(_PEER),
+        Need.EVERY_STEP: cannot(_PEER),
+        Need.WARNING: partly(
+            "it handles no signal itself; the code given here does, saves to storage instead of a "
+            "peer's memory, and ends the job, which has to be started again"
+        ),
+        Need.SURVIVORS: cannot("its elastic training was removed"),
+        Need.NOTHING: can("it saves nothing unless it is called"),
+    }
+    composed = can("all saves are checkpoints of the same kind, and the newest one is restored")
+
+    def parts(self, plan: Plan) -> tuple[Part, ...]:
+        settings = [setting("TIMEOUT_S", plan.timeout)]
+        settings += [
+            setting("INTERVAL_STEPS", act.interval) for act in plan.acts if act.interval is not None
+        ]
+        if not plan.has(Need.NOTHING):
+            settings.append(fixed("FOLDER", _FOLDER, "where the checkpoints are"))
+        if plan.lead is not None:
+            settings.append(fixed("SIGNAL", "SIGTERM", SIGNAL_SAYS))
+        if plan.has(Need.BACKGROUND):
+            settings += [
+                fixed("type", "PYTHON", "plain files", group="CHECKPOINT_WRITER"),
+                fixed("decoupled", True, "written by another process", group="CHECKPOINT_WRITER"),
+            ]
+        return (
+            Part(
+                "checkpoint",
+                Syntax.PYTHON,
+                tuple(settings),
+                before=_imports(plan),
+                after=_code(plan),
+            ),
+        )
+
+    def remarks(self, plan: Plan) -> tuple[str, ...]:
+        told = [
+            "the timeout is set in the code since DEEPSPEED_TIMEOUT counts whole minutes",
+            "start the job again after a failure (see torchrun)",
+        ]
+        if not plan.has(Need.NOTHING):
+            told.append("old checkpoints are kept: what may be deleted is for you to say")
+        return (*told, *slurm_signal(plan))
+
+
+def _imports(plan: Plan) -> str:
+    if plan.lead is None:
+        return "import os\nfrom datetime import timedelta\n\nimport deepspeed\n"
+    return _IMPORTS.format(signal=WARNING_IMPORTS)
+
+
+def _code(plan: Plan) -> str:
+    code = [_START]
+    if plan.has(Need.BACKGROUND):
+        code.insert(0, _CONFIG + "\n")
+    if plan.has(Need.NOTHING):
+        return "".join(code)
+    if plan.lead is not None:
+        code += [_DEVICE, WARNING]
+    code.append(_CHECKPOINTS)
+    if plan.lead is not None:
+        code.append(_STOP)
+    if plan.has(Need.STORAGE, Need.BACKGROUND):
+        code.append(_PERIODIC)
+    code.append("    return True\n")
+    return "".join(code)
+
+
+TOOL = DeepSpeed()
