@@ -1,7 +1,6 @@
 """`advisor emit`: the settings that realise an answer in a training tool."""
 
 import json
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +11,13 @@ from advisor.commands.options import Parsed, database_option, format_option, inp
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.emit import registry
 from advisor.errors import UserError
-from advisor.inputs import BY_FIELD, INPUTS, scenario_input, written
+from advisor.inputs import BY_FIELD, INPUTS, scenario_input
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from advisor.emit.emitting import Emitted
-    from advisor.emit.plan import Plan
-    from advisor.emit.tool import Part, Tool
+    from advisor.emit.tool import Part
     from advisor.recommendation import Recommendation
     from db.records import ClusterEvidence
 
@@ -92,7 +90,7 @@ def command(
         raise UserError("csv is for --tools: settings are written as text or json")
     _require_one_question(recommendation_id, scenario, stated)
     emitted, made_by = _emitted(
-        db_url, registry.tool(tool_name), recommendation_id, scenario, options, chosen or ()
+        db_url, tool_name, recommendation_id, scenario, options, chosen or ()
     )
     parts = (emitted.part(part_name),) if part_name else emitted.parts
     if output is None:
@@ -128,24 +126,20 @@ def _require_one_question(
 
 def _emitted(
     db_url: str | None,
-    tool: "Tool",
+    tool_name: str,
     recommendation_id: str | None,
     scenario: Path | None,
     options: dict[str, Any],
     chosen: tuple[str, ...],
 ) -> "tuple[Emitted, str]":
     """The settings, and the command that makes them again."""
-    from advisor.emit.emitting import emit, refusal
-    from advisor.emit.plan import make_plan
+    from advisor.emit.settings_for import made_again, settings_for
     from advisor.evidence import opened
 
     with opened(db_url) as engine:
         found, evidence = _answer(engine, recommendation_id, scenario, options)
-    plan = make_plan(found, evidence.mechanisms, evidence.cluster.ranks_per_node, chosen)
-    refused = refusal(tool, plan)
-    if refused:
-        raise UserError(refused + _instead(tool, plan, found, evidence))
-    return emit(tool, plan), _made_by(tool, found, recommendation_id, chosen)
+        emitted = settings_for(tool_name, found, evidence, chosen)
+    return emitted, made_again(tool_name, found.scenario, chosen, recommendation_id or "")
 
 
 def _answer(
@@ -164,41 +158,6 @@ def _answer(
     inputs = read_scenario_file(scenario) if scenario else scenario_input(options)
     question = ask(engine, inputs)
     return answer(question), question.evidence
-
-
-def _instead(
-    tool: "Tool", plan: "Plan", found: "Recommendation", evidence: "ClusterEvidence"
-) -> str:
-    """Who can, and what the tool can do of this answer; empty where neither is known."""
-    from advisor.emit.emitting import able, feasible
-
-    others = able(list(map(registry.tool, registry.names())), [act.need for act in plan.acts])
-    mechanisms = feasible(tool, found, evidence.mechanisms)
-    hints = []
-    if others:
-        hints.append(f"{plan.mechanisms} can be had from {', '.join(others)}")
-    if mechanisms:
-        hints.append(
-            f"of this answer {tool.name} does {', '.join(m.upper() for m in mechanisms)} "
-            f"(--candidate {mechanisms[0]})"
-        )
-    return "".join(f"; {hint}" for hint in hints)
-
-
-def _made_by(
-    tool: "Tool",
-    found: "Recommendation",
-    recommendation_id: str | None,
-    chosen: tuple[str, ...],
-) -> str:
-    parts = ["advisor", "emit", "--for", tool.name]
-    if chosen:
-        parts += ["--candidate", "+".join(chosen)]
-    if recommendation_id:
-        return shlex.join([*parts, recommendation_id])
-    for option, text in written(found.scenario).items():
-        parts += [f"--{option}", text]
-    return shlex.join(parts)
 
 
 def _text(emitted: "Emitted", parts: "Sequence[Part]", fmt: str, made_by: str) -> str:

@@ -250,7 +250,7 @@ def _lead(scenario: Scenario, acts: Sequence[Act]) -> Number | None:
     if not any(act.need is Need.WARNING for act in acts):
         return None
     if scenario.warning_lead_s is None:
-        raise UserError("a save on a warning needs a warning lead, such as --warning-lead 2min")
+        raise UserError("a save on a warning needs a warning lead in the scenario, such as 2min")
     return Number(
         scenario.warning_lead_s,
         "s",

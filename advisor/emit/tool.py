@@ -140,7 +140,7 @@ def slurm_signal(plan: Plan) -> tuple[str, ...]:
     if plan.lead is None:
         return ()
     seconds = max(round(plan.lead.value), 1)
-    return (f"under SLURM: sbatch --signal=TERM@{seconds}, the warning lead in seconds",)
+    return (f"under SLURM: `sbatch --signal=TERM@{seconds}`, the warning lead in seconds",)
 
 
 def whole(number: Number) -> int:

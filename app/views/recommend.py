@@ -7,7 +7,7 @@ from advisor.recommendation import Recommendation
 from advisor.report import make_report
 from advisor.reports import words
 from advisor.saved import save
-from app import data
+from app import address, data, tool_settings
 from app.markdown import escape, message
 from app.shown import Shown
 from app.widgets import answered, bullets, figure, section, table, take_along
@@ -17,6 +17,7 @@ _BADGES = {"M": ("measured", "green"), "E": ("extrapolated", "orange"), "D": ("d
 
 def page(shown: Shown) -> None:
     """The scenario's answer."""
+    address.await_later(*tool_settings.FIELDS)
     recommendation = answered(shown)
     if recommendation is None:
         return
@@ -35,6 +36,7 @@ def page(shown: Shown) -> None:
         st.caption(words.EVIDENCE_LEGEND)
     section("What would flip it", map(words.crossover_line, recommendation.crossovers))
     section("Not offered", map(words.excluded_line, recommendation.excluded))
+    tool_settings.choose(shown, recommendation)
     _details(recommendation)
     _take_away(shown, recommendation)
 

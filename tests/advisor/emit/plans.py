@@ -109,7 +109,7 @@ def run_module(
 
 
 def installed(name: str, version: str) -> ModuleType:
-    """The tool's module; the test is skipped where it is not installed as checked."""
+    """The tool's module; the test is skipped where it is not installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

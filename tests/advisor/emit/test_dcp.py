@@ -60,6 +60,18 @@ def test_the_group_has_the_timeout(
     assert told == {"timeout": timedelta(seconds=30.5)}
 
 
+@pytest.fixture(params=["alone", "in a group"])
+def group(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Without a process group, and in one, so that the collectives are called too."""
+    if request.param == "alone":
+        yield
+        return
+    dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+    yield
+    dist.destroy_process_group()
+
+
+@pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("need", [Need.STORAGE, Need.BACKGROUND])
 def test_it_saves_at_the_interval_and_restores_the_newest(
     need: Need, module: Callable[..., dict[str, Any]], tmp_path: Path
@@ -97,6 +109,7 @@ def test_the_first_start_finds_nothing(module: Callable[..., dict[str, Any]]) ->
     assert state["step"] == 3
 
 
+@pytest.mark.usefixtures("group")
 @pytest.mark.parametrize("others", [(), (Need.STORAGE,), (Need.BACKGROUND,)])
 def test_a_warning_saves_and_ends_the_training(
     others: tuple[Need, ...], module: Callable[..., dict[str, Any]]

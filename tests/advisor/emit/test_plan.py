@@ -93,7 +93,7 @@ def test_what_the_answer_does_not_offer_is_refused(
 
 def test_a_warning_needs_a_lead(matilda: ClusterEvidence) -> None:
     answer = recommend(matilda, replace(_inputs(), warning_lead_s=None, warning_coverage=None))
-    with pytest.raises(UserError, match="needs a warning lead, such as --warning-lead 2min"):
+    with pytest.raises(UserError, match="needs a warning lead in the scenario, such as 2min"):
         _plan(answer, matilda, "ft4", "ft1")
 
 
