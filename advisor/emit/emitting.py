@@ -54,14 +54,15 @@ def emit(tool: Tool, plan: Plan) -> Emitted:
         for act in plan.acts
         if tool.abilities[act.need].support is not Support.CAN
     ]
-    if len(plan.acts) > 1:
-        limits.append(f"{plan.mechanisms}: {tool.composed.reason}")
+    together = [f"{plan.mechanisms}: {tool.composed.reason}"] if len(plan.acts) > 1 else []
+    if tool.composed.support is not Support.CAN:
+        limits, together = [*limits, *together], []
     return Emitted(
         tool=tool,
         plan=plan,
         support=ability_of(tool, _needs(plan)).support,
         limits=tuple(limits),
-        remarks=tool.remarks(plan),
+        remarks=(*together, *tool.remarks(plan)),
         parts=_parts(plan, tool.parts(plan)),
     )
 

@@ -33,7 +33,7 @@ import torch.distributed.checkpoint as dcp
 """
 _START = '''
 def start():
-    """Forms the process group. Saves in the background need gloo beside NCCL."""
+    """Forms the process group: gloo beside NCCL, for what the checkpoints agree on."""
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     dist.init_process_group(backend, timeout=timedelta(seconds=TIMEOUT_S))
 '''
@@ -69,14 +69,17 @@ def save(step, state):
 '''
 _BACKGROUND = '''
 
-_going_on = None
+_going_on, _group = None, None
 
 
 def save_in_background(step, state):
     """Returns when the copy is made; waits for the save before, so that two never meet."""
-    global _going_on
+    global _going_on, _group
     finish()
-    _going_on = dcp.async_save(state, checkpoint_id=_folder(step))
+    if _group is None and dist.is_initialized():
+        # Of its own: what goes on in the background must not mix with training's collectives.
+        _group = dist.new_group(backend="gloo")
+    _going_on = dcp.async_save(state, checkpoint_id=_folder(step), process_group=_group)
 
 
 def finish():

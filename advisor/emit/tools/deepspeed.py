@@ -20,6 +20,7 @@ from advisor.emit.tool import (
     setting,
     slurm_signal,
 )
+from advisor.errors import UserError
 
 _PEER = "its checkpoints go to storage only, none into another rank's memory"
 _FOLDER = Variable("CHECKPOINT_DIR", "a folder that every node sees")
@@ -43,13 +44,19 @@ _CONFIG = """
 CONFIG = {"checkpoint": {"writer": CHECKPOINT_WRITER}}
 """
 _DEVICE = """
+
 DEVICE = get_accelerator().current_device_name()
 """
 _CHECKPOINTS = '''
 
+_saved_at = 0
+
+
 def restore(engine):
     """Returns what was kept beside the state; an empty dict if there is no checkpoint yet."""
+    global _saved_at
     path, client_state = engine.load_checkpoint(FOLDER)
+    _saved_at = engine.global_steps
     return client_state if path is not None else {}
 
 
@@ -57,12 +64,16 @@ def after_step(engine, client_state):
     """Call it on every rank after each engine.step().
 
     `client_state` is what your script needs beside model and optimizer, such as its place in the
-    data. Returns whether training goes on: after a warning it does not.
+    data. Returns whether training goes on{when}.
     """
 '''
+_WHEN = ": after a warning it does not"
 _PERIODIC = """\
-    if engine.is_gradient_accumulation_boundary() and engine.global_steps % INTERVAL_STEPS == 0:
+    global _saved_at
+    # Once for each update of the weights, however many micro-batches it takes.
+    if engine.global_steps != _saved_at and engine.global_steps % INTERVAL_STEPS == 0:
         engine.save_checkpoint(FOLDER, client_state=client_state)
+        _saved_at = engine.global_steps
 """
 _STOP = """\
     if warned():
@@ -94,9 +105,17 @@ class DeepSpeed(Tool):
         Need.SURVIVORS: cannot("its elastic training was removed"),
         Need.NOTHING: can("it saves nothing unless it is called"),
     }
-    composed = can("all saves are checkpoints of the same kind, and the newest one is restored")
+    composed = can(
+        "all saves are checkpoints of the same kind, and the newest one is restored; a save on a "
+        "warning cannot be had beside the decoupled writer"
+    )
 
     def parts(self, plan: Plan) -> tuple[Part, ...]:
+        if plan.lead is not None and plan.has(Need.BACKGROUND):
+            raise UserError(
+                f"{plan.mechanisms} cannot be had at once: a save of DeepSpeed's decoupled writer "
+                "becomes whole only in the update of the weights that comes after it"
+            )
         settings = [setting("TIMEOUT_S", plan.timeout)]
         settings += [
             setting("INTERVAL_STEPS", act.interval) for act in plan.acts if act.interval is not None
@@ -144,7 +163,7 @@ def _code(plan: Plan) -> str:
         return "".join(code)
     if plan.lead is not None:
         code += [_DEVICE, WARNING]
-    code.append(_CHECKPOINTS)
+    code.append(_CHECKPOINTS.replace("{when}", _WHEN if plan.lead is not None else ""))
     if plan.lead is not None:
         code.append(_STOP)
     if plan.has(Need.STORAGE, Need.BACKGROUND):

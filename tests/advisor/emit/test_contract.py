@@ -80,7 +80,8 @@ def test_what_is_refused_says_why_and_all_else_is_set(tool: Tool, needs: tuple[N
         assert "cannot be had at once" in conflict
         return
     assert found.support is ability.support
-    assert bool(found.limits) == (found.support is Support.PARTLY or len(needs) > 1)
+    assert bool(found.limits) == (found.support is Support.PARTLY)
+    assert (len(needs) > 1) == (tool.composed.reason in " ".join(found.limits + found.remarks))
     assert found.parts
     names = [part.name for part in found.parts]
     assert len(set(names)) == len(names)

@@ -47,7 +47,8 @@ def test_the_version_that_was_checked_is_the_one_that_is_here() -> None:
 def test_calls_are_as_the_signatures_have_them() -> None:
     assert {"checkpoint_id"} <= inspect.signature(dcp.save).parameters.keys()
     assert {"checkpoint_id"} <= inspect.signature(dcp.load).parameters.keys()
-    assert {"checkpoint_id"} <= inspect.signature(dcp.async_save).parameters.keys()
+    in_background = inspect.signature(dcp.async_save).parameters.keys()
+    assert {"checkpoint_id", "process_group"} <= in_background
     assert {"backend", "timeout"} <= inspect.signature(dist.init_process_group).parameters.keys()
 
 

@@ -17,7 +17,7 @@ TOOL = registry.tool("deepspeed")
 
 
 class Engine:
-    """Counts steps as DeepSpeed's engine does: one update for two micro-batches."""
+    """Counts as DeepSpeed's engine does: one update of the weights for two micro-batches."""
 
     def __init__(self) -> None:
         self.micro_steps = 0
@@ -27,11 +27,14 @@ class Engine:
     def global_steps(self) -> int:
         return self.micro_steps // 2
 
-    def is_gradient_accumulation_boundary(self) -> bool:
-        return self.micro_steps % 2 == 0
-
     def save_checkpoint(self, folder: str, client_state: dict[str, Any]) -> None:
-        self.saved.append(self.global_steps)
+        self.saved.append(self.micro_steps)
+
+    def load_checkpoint(self, folder: str) -> tuple[str | None, dict[str, Any] | None]:
+        if not self.saved:
+            return None, None
+        self.micro_steps = self.saved[-1]
+        return folder, {"batch": self.micro_steps}
 
 
 def names_of(monkeypatch: pytest.MonkeyPatch, folder: Path, *needs: Need) -> dict[str, Any]:
@@ -50,7 +53,7 @@ def test_the_engine_has_what_is_called() -> None:
     save = inspect.signature(engine.save_checkpoint).parameters
     assert {"save_dir", "client_state"} <= save.keys()
     assert "load_dir" in inspect.signature(engine.load_checkpoint).parameters
-    assert callable(engine.is_gradient_accumulation_boundary)
+    assert "self.global_steps += " in inspect.getsource(engine)
     init = installed("deepspeed", TOOL.verified.version).init_distributed
     assert "timeout" in inspect.signature(init).parameters
 
@@ -70,12 +73,21 @@ def test_the_config_reader_takes_the_writer(
 def test_it_saves_once_at_the_interval(
     need: Need, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    """Right after the update of the weights, not between two micro-batches of one."""
     names, engine = names_of(monkeypatch, tmp_path, need), Engine()
+    assert names["restore"](engine) == {}
     interval = names["INTERVAL_STEPS"]
-    for _ in range(4 * interval + 2):
+    _train(names, engine, 4 * interval + 2)
+    assert engine.saved == [2 * interval, 4 * interval]
+    assert names["restore"](engine) == {"batch": 4 * interval}
+    _train(names, engine, 2 * interval)
+    assert engine.saved == [2 * interval, 4 * interval, 6 * interval]
+
+
+def _train(names: dict[str, Any], engine: Engine, batches: int) -> None:
+    for _ in range(batches):
         engine.micro_steps += 1
         assert names["after_step"](engine, {}) is True
-    assert engine.saved == [interval, 2 * interval]
 
 
 def test_a_warning_saves_and_ends_the_training(
