@@ -101,7 +101,7 @@ def _saves(act: Act) -> list[Setting]:
     return [
         fixed("save_strategy", "steps", f"{act.name}: training waits", group=_GROUP),
         setting("save_steps", act.interval, group=_GROUP),
-        fixed("save_total_limit", 2, "the newest one may be cut short", group=_GROUP),
+        fixed("save_total_limit", 2, "older ones are deleted: of two, one is whole", group=_GROUP),
     ]
 
 

@@ -121,7 +121,7 @@ def _keeping(plan: Plan) -> list[Setting]:
         fixed(
             "save_top_k",
             -1 if background else 1,
-            "all are kept" if background else "the newest one is kept, once it is whole",
+            "all are kept" if background else "older ones are deleted once the newest is whole",
             group=_GROUP,
         ),
         fixed("filename", "{step}", "so that the newest can be told", group=_GROUP),

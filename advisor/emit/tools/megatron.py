@@ -69,10 +69,12 @@ class Megatron(Tool):
             "torchrun, nvrx)",
             "until the first step is over, --distributed-timeout-minutes holds, which stays",
         ]
+        if not plan.has(Need.NOTHING):
+            told.append("old checkpoints on --save are kept, unless --save-retain-interval is set")
         if plan.has(*_IN_PEERS):
             told.append(
-                "copies of several ranks are lost with a folder of a lost node: name a folder that "
-                "outlives the processes, not the node"
+                "name a folder of each node's own that outlives the processes: a restart reads the "
+                "copies from it"
             )
         return (*told, *slurm_signal(plan))
 
@@ -103,6 +105,8 @@ def _background(plan: Plan, act: Act) -> list[Setting]:
 def _local(plan: Plan, act: Act) -> list[Setting]:
     assert act.interval is not None
     return [
+        # Without these two it neither saves nor looks for copies.
+        *_shared(plan, act),
         fixed("--non-persistent-ckpt-type", "local", f"{act.name}: by files beside the ranks"),
         setting("--non-persistent-save-interval", act.interval),
         fixed("--non-persistent-local-ckpt-dir", _LOCAL_FOLDER, "where the copies are"),

@@ -71,7 +71,7 @@ def _checkpoints(act: Act) -> list[Setting]:
             if background
             else "training waits for the save",
         ),
-        fixed("--checkpoint.keep-latest-k", 2, "the newest one may still be on its way"),
+        fixed("--checkpoint.keep-latest-k", 2, "older ones are deleted: of two, one is whole"),
     ]
 
 

@@ -51,6 +51,14 @@ def test_copies_and_checkpoints_have_intervals_of_their_own(tmp_path: Path) -> N
     } <= set(told)
 
 
+def test_copies_alone_need_the_shared_folder_too(tmp_path: Path) -> None:
+    """Its training loop saves copies only where --save is set, and loads only where --load is."""
+    told = _told(tmp_path, Need.PEER)
+    folder = "/a folder/of 'CHECKPOINT_DIR'"
+    assert {f"--save={folder}", f"--load={folder}"} <= set(told)
+    assert not any(option.startswith("--save-interval") for option in told)
+
+
 def test_only_a_save_in_the_background_is_asynchronous(tmp_path: Path) -> None:
     assert "--async-save" in _told(tmp_path, Need.BACKGROUND)
     assert "--async-save" not in _told(tmp_path, Need.STORAGE)
