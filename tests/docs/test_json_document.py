@@ -16,11 +16,11 @@ from advisor.commands.validate import FORMAT as VALIDATIONS_FORMAT
 from advisor.commands.validate import VERSION as VALIDATIONS_VERSION
 from advisor.commands.validate import as_json as validations_json
 from advisor.decide import AXES
-from advisor.exact_time import IntervalChoice
 from advisor.emit import registry
 from advisor.emit.emitting import TOGETHER
 from advisor.emit.tool import Support, Syntax, Verified
 from advisor.emit.writers import document as emitted_document
+from advisor.exact_time import IntervalChoice
 from advisor.leave_one_out import Comparison, LeaveOneOut, NotPredicted
 from advisor.recommendation import (
     Candidate,
