@@ -29,6 +29,7 @@ _COMMANDS = {
     "coverage": "Which tuples of architecture, mechanism and trace were observed.",
     "validate": "Is the advice right? Runs what is recommended live, and compares.",
     "leads": "How long ahead a fault has to be announced for an emergency save.",
+    "mtbf": "How often a cluster fails, from its own logs.",
     "accuracy": "How far predictions were off on a cluster, rule by rule.",
     "clusters": "The clusters that the database knows, with what was measured.",
     "sql": "Ask the database in SQL, read-only.",

@@ -31,6 +31,7 @@ _MODULES = (
     "advisor.prediction",
     "advisor.validated",
     "advisor.validation",
+    "advisor.failure_logs.records",
     "measure.interfaces.capabilities",
 )
 _KINDS = ("Code", "SQL", "JSON", "CLI", "Schema")

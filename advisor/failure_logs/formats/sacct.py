@@ -1,0 +1,110 @@
+"""What `sacct --parsable2 --duplicates` prints: fields between bars, steps below their jobs.
+
+Columns used: JobID (or JobIDRaw) and State; Start, with End or Elapsed or ElapsedRaw; AllocNodes or
+NNodes, NodeList and Restarts if they are there. Times are local to the cluster.
+https://slurm.schedmd.com/sacct.html
+"""
+
+from collections.abc import Mapping
+
+from advisor.errors import UserError
+from advisor.failure_logs import hostlist
+from advisor.failure_logs.clock import Clock, is_absent
+from advisor.failure_logs.formats import Format
+from advisor.failure_logs.jobs import Run, entries, malformed, run_or_entry, unreadable
+from advisor.failure_logs.records import Entry, Log, Scope
+from advisor.failure_logs.tabular import Row, first_line, header_of, read_table
+from advisor.units import parse_duration_s
+
+_ASK = (
+    "sacct --allusers --duplicates --parsable2 "
+    "--format JobID,State,Submit,Start,End,ElapsedRaw,AllocNodes,NodeList,Restarts"
+)
+
+
+def _recognises(text: str) -> bool:
+    header = header_of(text, "|")
+    return "State" in header and ("JobID" in header or "JobIDRaw" in header)
+
+
+def _parse(text: str, clock: Clock) -> Log:
+    if "|" not in first_line(text):
+        raise UserError(f"it has no columns between bars: write it with `{_ASK}`")
+    table = read_table(text, "|", quoted=False)
+    job = next((name for name in ("JobID", "JobIDRaw") if name in table.header), None)
+    has_end = {"End", "Elapsed", "ElapsedRaw"} & {*table.header}
+    if job is None or "State" not in table.header or "Start" not in table.header or not has_end:
+        raise UserError(
+            f"it needs the columns JobID, State, Start and End, and has "
+            f"{', '.join(table.header)[:200]}: write it with `{_ASK}`"
+        )
+    read = [_read(row, job, clock) for row in table.rows]
+    return Log("sacct", Scope.JOB, entries(read), notes=(*clock.notes(), *_hidden(table.rows)))
+
+
+def _read(row: Row, job: str, clock: Clock) -> Run | Entry:
+    if row.fields is None:
+        return malformed(row.number, row.wrong)
+    fields = row.fields
+    if "." in fields[job]:
+        return Entry(row.number, "step", excluded="a step of a job, which has a row of its own")
+    try:
+        duration_s = _duration_s(fields)
+        nodes = _nodes(fields)
+        names = _names(fields)
+        return run_or_entry(
+            *(row.number, fields[job], fields["State"]),
+            *(_present(fields, "Start"), _present(fields, "End"), clock),
+            duration_s=duration_s,
+            nodes=nodes,
+            names=names,
+        )
+    except (ValueError, UserError) as error:
+        return unreadable(row.number, error)
+
+
+def _present(fields: Mapping[str, str], name: str) -> str | None:
+    value = fields.get(name, "")
+    return None if is_absent(value) else value
+
+
+def _duration_s(fields: Mapping[str, str]) -> float | None:
+    raw, elapsed = _present(fields, "ElapsedRaw"), _present(fields, "Elapsed")
+    if raw is not None:
+        return float(int(raw))
+    return None if elapsed is None else parse_duration_s(elapsed)
+
+
+def _nodes(fields: Mapping[str, str]) -> int | None:
+    value = _present(fields, "AllocNodes") or _present(fields, "NNodes")
+    return None if value is None else int(value)
+
+
+def _names(fields: Mapping[str, str]) -> tuple[str, ...]:
+    value = _present(fields, "NodeList")
+    return () if value is None or value == "None assigned" else hostlist.expand(value)
+
+
+def _hidden(rows: tuple[Row, ...]) -> list[str]:
+    """Whether jobs were requeued more often than they have rows."""
+    restarts: dict[str, int] = {}
+    shown: dict[str, set[str]] = {}
+    for row in rows:
+        fields = row.fields or {}
+        job = fields.get("JobID") or fields.get("JobIDRaw") or ""
+        if "." in job:
+            continue
+        shown.setdefault(job, set()).add(fields.get("Start", ""))
+        times = fields.get("Restarts", "")
+        if times.isdecimal():
+            restarts[job] = max(int(times), restarts.get(job, 0))
+    hidden = sum(max(times - len(shown[job]) + 1, 0) for job, times in restarts.items())
+    if not hidden:
+        return []
+    return [
+        f"{hidden:,} runs that ended in a requeue are not in the file, and some were failures: "
+        "add --duplicates to sacct"
+    ]
+
+
+FORMAT = Format("fields between bars, with JobID and State", _recognises, _parse)

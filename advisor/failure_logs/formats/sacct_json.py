@@ -1,0 +1,76 @@
+"""What `sacct --json --duplicates` prints. Times are seconds since 1970.
+
+Its shape changes with Slurm's version: a state is a text or a list, a number plain or an object
+with `set` and `number`.
+https://slurm.schedmd.com/rest_api.html
+"""
+
+import json
+from typing import Any
+
+from advisor.errors import UserError
+from advisor.failure_logs import hostlist
+from advisor.failure_logs.clock import Clock, is_absent
+from advisor.failure_logs.formats import Format
+from advisor.failure_logs.jobs import Run, entries, malformed, run_or_entry, unreadable
+from advisor.failure_logs.records import Entry, Log, Scope
+
+
+def _recognises(text: str) -> bool:
+    return text.lstrip().startswith("{") and '"jobs"' in text
+
+
+def _parse(text: str, clock: Clock) -> Log:
+    try:
+        document = json.loads(text)
+        jobs = document["jobs"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise UserError("it is no JSON object with a list `jobs`, as sacct --json prints") from None
+    if not isinstance(jobs, list):
+        raise UserError("its `jobs` is no list, as sacct --json prints")
+    read = [_read(number, job, clock) for number, job in enumerate(jobs, start=1)]
+    return Log("sacct-json", Scope.JOB, entries(read), notes=tuple(clock.notes()))
+
+
+def _read(number: int, job: Any, clock: Clock) -> Run | Entry:
+    try:
+        time = job["time"]
+        start_s, end_s = _number(time.get("start")), _number(time.get("end"))
+        names = str(job.get("nodes") or "")
+        return run_or_entry(
+            number,
+            str(job["job_id"]),
+            _state(job),
+            str(start_s) if start_s else None,
+            str(end_s) if end_s else None,
+            clock,
+            duration_s=_number(time.get("elapsed")),
+            nodes=_count(job.get("allocation_nodes")),
+            names=() if is_absent(names) or names == "None assigned" else hostlist.expand(names),
+        )
+    except (KeyError, TypeError, AttributeError):
+        return malformed(number, "a job without job_id, state and time")
+    except (ValueError, OverflowError) as error:
+        return unreadable(number, error)
+
+
+def _state(job: Any) -> str:
+    """`"NODE_FAIL"`, `{"current": "NODE_FAIL"}` or `{"current": ["NODE_FAIL"]}`."""
+    state = job["state"]
+    current = state["current"] if isinstance(state, dict) else state
+    return str(current[0] if isinstance(current, list) and current else current)
+
+
+def _number(value: Any) -> float | None:
+    """A plain number or `{"set": true, "infinite": false, "number": 5}`."""
+    if isinstance(value, dict):
+        value = value["number"] if value.get("set") and not value.get("infinite") else None
+    return None if value is None else float(value)
+
+
+def _count(value: Any) -> int | None:
+    found = _number(value)
+    return None if found is None else int(found)
+
+
+FORMAT = Format("a JSON object with jobs", _recognises, _parse)

@@ -1,0 +1,86 @@
+"""Delimited text as rows with named fields; a row that does not fit is kept, with the reason."""
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
+
+from advisor.errors import UserError
+
+_LARGEST_FIELD = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """`fields` by the header's names (stripped); None if their number is wrong, then `wrong`."""
+
+    number: int
+    fields: Mapping[str, str] | None
+    wrong: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The header and the rows; blank lines and lines that begin with # are neither."""
+
+    header: tuple[str, ...]
+    rows: tuple[Row, ...]
+    comments: int
+
+
+def first_line(text: str) -> str:
+    """The first line that is neither blank nor a comment; empty if there is none."""
+    for line in text.splitlines():
+        if line.strip() and not line.lstrip().startswith("#"):
+            return line
+    return ""
+
+
+def header_of(text: str, delimiter: str) -> tuple[str, ...]:
+    """The names in the first line."""
+    return tuple(name.strip() for name in _cells(first_line(text), delimiter))
+
+
+def read_table(text: str, delimiter: str, *, quoted: bool = True) -> Table:
+    """All rows. Raises UserError if the header names a column twice."""
+    comments = 0
+    kept: list[str] = []
+    for line in text.splitlines(keepends=True):
+        if line.lstrip().startswith("#"):
+            comments += 1
+        elif line.strip():
+            kept.append(line)
+    if not kept:
+        return Table((), (), comments)
+    found = _split(kept, delimiter, quoted)
+    header = tuple(name.strip() for name in next(found))
+    if header and not header[-1] and delimiter == "|":
+        header = header[:-1]  # `sacct --parsable` ends every line with the delimiter
+    double = sorted({name for name in header if header.count(name) > 1})
+    if double:
+        raise UserError(f"the header names {double[0]!r} twice")
+    rows = tuple(_row(number, cells, header) for number, cells in enumerate(found, start=1))
+    return Table(header, rows, comments)
+
+
+def _row(number: int, cells: Sequence[str], header: Sequence[str]) -> Row:
+    if len(cells) == len(header) + 1 and not cells[-1]:
+        cells = cells[:-1]
+    if len(cells) != len(header):
+        return Row(number, None, f"{len(cells)} fields instead of {len(header)}")
+    return Row(number, dict(zip(header, (cell.strip() for cell in cells), strict=True)))
+
+
+def _split(lines: Sequence[str], delimiter: str, quoted: bool) -> Iterator[list[str]]:
+    if not quoted:
+        yield from (line.rstrip("\r\n").split(delimiter) for line in lines)
+        return
+    csv.field_size_limit(_LARGEST_FIELD)
+    try:
+        yield from csv.reader(StringIO("".join(lines), newline=""), delimiter=delimiter)
+    except csv.Error as error:
+        raise UserError(f"the file cannot be read as a table: {error}") from None
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    return next(csv.reader([line], delimiter=delimiter), [])

@@ -1,0 +1,101 @@
+"""`advisor mtbf` as a person and a program see it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from advisor import cli
+from tests.advisor.failure_logs.samples import FOLDER
+
+_LLAMA = str(FOLDER / "llama3_counts.csv")
+
+
+def test_the_published_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["mtbf", _LLAMA, "--window", "54d", "--nodes", "2048"]) == 0
+    said = capsys.readouterr().out
+    assert "MTBF of a job on 2,048 nodes: 3.09 h = 3 h 6 min (95 %: 2 h 49 min to" in said
+    assert "419 failures in 1,296 job-hours" in said
+    assert "warning: printed shares do not match the counts" in said
+
+
+def test_the_rows_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["mtbf", str(FOLDER / "sacct.txt")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("rows"))
+    end = next(i for i, line in enumerate(lines) if "all rows" in line)
+    numbers = [int(line.split()[0]) for line in lines[start + 1 : end]]
+    assert sum(numbers) == int(lines[end].split()[0]) == 18
+    assert "4 of 9 nodes had a failure." in lines
+    assert any(line.startswith("without the worst") for line in lines)
+
+
+def test_no_failure_is_a_bound(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["mtbf", str(FOLDER / "acme_kalos.csv")]) == 0
+    said = capsys.readouterr().out
+    assert "at least 40 min 3 s (95 %, one-sided), no failure in 2 job-hours" in said
+    assert "inf" not in said.replace("infra", "")
+
+
+def test_announced_interruptions(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["mtbf", str(FOLDER / "events.csv"), "--window", "2024-05-01..2024-05-11"]
+    assert cli.run(arguments) == 0
+    said = capsys.readouterr().out
+    assert "coverage of 60 % (95 %: 14.66 % to 94.73 %)" in said
+    assert "MTBF of all of them, 2 d, 2 min ahead in the median, 30 s at least" in said
+
+
+def test_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["mtbf", str(FOLDER / "lanl.csv"), "--format", "lanl", "--output", "json"]
+    assert cli.run(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["format"], found["version"]) == ("failbench-advisor-mtbf", 1)
+    assert (found["scope"], found["log_format"]) == ("node", "lanl")
+    assert found["mtbf"]["failures"] == 3
+    assert sum(part["rows"] for part in found["accounting"]) == found["rows"] == 11
+    assert found["weibull"] is None
+
+
+def test_many_reasons_are_shortened_and_still_add_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.txt"
+    rows = [f"{n}|STATE{n}|100|200" for n in range(60)]
+    path.write_text("\n".join(["JobID|State|Start|End", *rows, "99|COMPLETED|100|200"]))
+    assert cli.run(["mtbf", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "21 other reasons" in said
+    assert "61  all rows" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nosuch.txt"], "nosuch.txt"),
+        ([_LLAMA], "--window 54d"),
+        ([_LLAMA, "--window", "54"], "no unit"),
+        ([_LLAMA, "--tz", "Mars/Base"], "Europe/Berlin"),
+        ([_LLAMA, "--nodes", "0"], "--nodes"),
+        ([_LLAMA, "--format", "lanl"], "lanl"),
+        ([_LLAMA, "--count", "some"], "infra+abort"),
+        ([str(FOLDER / "README.md")], "none of the logs"),
+        ([str(FOLDER)], "directory"),
+    ],
+)
+def test_bad_input_is_one_line(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["mtbf", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    (line,) = said.err.splitlines()
+    assert says in line
+
+
+def test_names_from_a_file_cannot_act_on_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("time,cause,node\n100,\x1b[31mred,n\x1b[2J\n90000,\x1b[31mred,n\x1b[2J\n")
+    assert cli.run(["mtbf", str(path), "--nodes", "4"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
