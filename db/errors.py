@@ -7,7 +7,8 @@ DatabaseError                 exit code 2
 ├── SchemaMismatchError       the schema is older than the code, or unknown to it
 ├── NetworkFilesystemError    SQLite on a file system whose locks cannot be trusted
 ├── InvalidDataError          rows that do not validate; every row named
-│   └── AnotherClusterError   a cluster of that name is there: other hardware, or from a bundle
+│   ├── AnotherClusterError   a cluster of that name is there: other hardware, or from a bundle
+│   └── NameTakenError        something is kept under that name already
 ├── NotFoundError             a named thing is not there; says what is
 └── QueryRefusedError         a typed statement: writes, malformed
     └── TooSlowError          ... or over the time limit
@@ -53,6 +54,10 @@ class InvalidDataError(DatabaseError):
 
 class AnotherClusterError(InvalidDataError):
     """The database has a cluster of the same name with other hardware, or without its runs."""
+
+
+class NameTakenError(InvalidDataError):
+    """Something else is kept under that name, and what a name stands for never changes."""
 
 
 class NotFoundError(DatabaseError):

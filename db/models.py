@@ -33,6 +33,7 @@ from db.records import (
     Detector,
     DispersionKind,
     Evidence,
+    FailureScope,
     FaultOutcome,
     FitModel,
     MissingReason,
@@ -1009,6 +1010,46 @@ class ValidationRun(Base):
     observed_s: Mapped[Real | None]
     failures: Mapped[Count | None]
     outcome: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class FailureEstimate(Base):
+    """What a log said of how often jobs or nodes fail, under a name that never changes its meaning.
+
+    Without a failure there is no MTBF: `low_s` is a one-sided bound then. `document` is all that
+    was found, as JSON; the log itself is not kept.
+    """
+
+    __tablename__ = "failure_estimates"
+    __table_args__ = table_args(
+        filled("name", "log_format", "counted", "document", "advisor_version"),
+        utc("created_at"),
+        one_of("scope", FailureScope),
+        finite_from_zero("coalesce_s"),
+        at_least("failures", 0),
+        positive("nodes"),
+        positive("at_risk_s"),
+        positive("mtbf_s"),
+        positive("low_s"),
+        positive("high_s"),
+        rule("no_failure_no_mtbf", "(failures = 0) = (mtbf_s IS NULL)"),
+        rule("no_failure_no_limit", "(failures = 0) = (high_s IS NULL)"),
+        rule("low_to_high", "low_s <= high_s"),
+    )
+
+    name: Mapped[Key]
+    created_at: Mapped[str] = mapped_column(Text)
+    log_format: Mapped[str] = mapped_column(Text)
+    scope: Mapped[str] = mapped_column(Text)
+    counted: Mapped[str] = mapped_column(Text)
+    coalesce_s: Mapped[Real]
+    nodes: Mapped[Real | None]
+    failures: Mapped[Count]
+    at_risk_s: Mapped[Real]
+    mtbf_s: Mapped[Real | None]
+    low_s: Mapped[Real]
+    high_s: Mapped[Real | None]
+    document: Mapped[str] = mapped_column(Text)
+    advisor_version: Mapped[str] = mapped_column(Text)
 
 
 class TextValue(Base):

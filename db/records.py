@@ -237,6 +237,17 @@ class Arrivals(StrEnum):
     WEIBULL = "weibull"
 
 
+class FailureScope(StrEnum):
+    """What a rate of failures is a rate of. Rates of different scopes are never put together."""
+
+    NODE = "node"
+    """Failures of nodes, whether or not a job was there."""
+    JOB = "job"
+    """Unexpected interruptions of jobs."""
+    ALL = "all-interruptions"
+    """Every interruption, the planned ones too."""
+
+
 class ValidationRole(StrEnum):
     """What a run of a validation is there for."""
 
@@ -652,6 +663,26 @@ class Exposure:
     post_failure_throughput: EvidencedValue
     aggregate_slowdown: EvidencedValue | None
     resumed: EvidencedValue | None
+
+
+@dataclass(frozen=True, slots=True)
+class FailureEstimate:
+    """What a log said of how often jobs or nodes fail, under a name; times in seconds."""
+
+    name: str
+    created_at: str
+    log_format: str
+    scope: FailureScope
+    counted: str
+    """Which interruptions were failures: infra, infra+abort or all."""
+    nodes: float | None
+    """The size that the MTBF is for; None where the log does not say any."""
+    failures: int
+    at_risk_s: float
+    mtbf_s: float | None
+    """None without a failure, as `high_s`: `low_s` is a bound then."""
+    low_s: float
+    high_s: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from advisor.commands.options import DURATION_OR_NONE, Parsed
+from advisor.commands.options import DURATION_OR_NONE, Parsed, database_option
 from advisor.commands.output import echo, echo_json, echo_table
 from advisor.errors import UserError
 from advisor.failure_logs.formats import NAMES
@@ -23,6 +23,12 @@ def _zone(text: str) -> tzinfo:
     from advisor.failure_logs.clock import parse_zone
 
     return parse_zone(text)
+
+
+def _estimate_name(text: str) -> str:
+    from advisor.saved_mtbf import parse_estimate_name
+
+    return parse_estimate_name(text)
 
 
 @click.command(name="mtbf")
@@ -76,6 +82,13 @@ def _zone(text: str) -> tzinfo:
     show_default=True,
     help="How the answer is printed.",
 )
+@click.option(
+    "--save",
+    metavar="NAME",
+    type=Parsed("name", _estimate_name),
+    help="Keep it in the database, for `advisor recommend --mtbf-from NAME`.",
+)
+@database_option
 def command(
     file: Path,
     log_format: str,
@@ -85,6 +98,8 @@ def command(
     window: str | None,
     zone: tzinfo,
     output: str,
+    save: str | None,
+    db_url: str | None,
 ) -> None:
     """How often a cluster fails, from FILE, a log of its own.
 
@@ -104,10 +119,22 @@ def command(
         found = estimate(log, question)
     except UserError as error:
         raise UserError(f"{file}: {error}") from None
+    if save is not None:
+        _keep(save, found, db_url)
     if output == "json":
         echo_json(found.as_json())
     else:
         _echo(found, file.name)
+    if save is not None:
+        click.echo(f"saved as {save}: use it with `advisor recommend --mtbf-from {save}`", err=True)
+
+
+def _keep(name: str, found: "Estimate", db_url: str | None) -> None:
+    from advisor.evidence import opened
+    from advisor.saved_mtbf import save
+
+    with opened(db_url) as engine:
+        save(engine, name, found)
 
 
 def _echo(found: "Estimate", name: str) -> None:

@@ -1,6 +1,6 @@
 """Options that several commands share, made from the inputs of a scenario."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
@@ -46,13 +46,14 @@ def input_option(option: str, **changes: Any) -> Callable[[F], F]:
     return _option(BY_OPTION[option], **changes)
 
 
-def input_options(*, required: bool = True) -> Callable[[F], F]:
-    """The options of all scenario inputs, in their order; none is required if not `required`."""
-    changes = {} if required else {"required": False}
+def input_options(*, required: bool = True, **changes: Mapping[str, Any]) -> Callable[[F], F]:
+    """The options of all scenario inputs, in their order; `changes` by field, as in input_option.
+    None is required if not `required`."""
+    common = {} if required else {"required": False}
 
     def decorate(function: F) -> F:
         for each in reversed(INPUTS):
-            function = _option(each, **changes)(function)
+            function = _option(each, **(common | dict(changes.get(each.field, {}))))(function)
         return function
 
     return decorate

@@ -20,10 +20,10 @@ from advisor.failure_logs.records import (
     Interruption,
     Kind,
     Log,
-    Scope,
     Use,
 )
 from advisor.units import format_duration
+from db.records import FailureScope
 
 
 class CountMode(StrEnum):
@@ -406,6 +406,6 @@ def _accounting(entries: Sequence[Entry], verdicts: Mapping[int, _Verdict]) -> A
     return Accounting(len(entries), tuple(parts))
 
 
-def scope_of(log: Log, question: Question) -> Scope:
+def scope_of(log: Log, question: Question) -> FailureScope:
     """What the rate is a rate of."""
-    return Scope.ALL if question.count is CountMode.ALL else log.scope
+    return FailureScope.ALL if question.count is CountMode.ALL else log.scope

@@ -10,7 +10,8 @@ from advisor.failure_logs.counting import Counted, Question, count_failures, sco
 from advisor.failure_logs.gaps import Weibull, variation, weibull
 from advisor.failure_logs.nodes import Nodes, nodes_of
 from advisor.failure_logs.rates import Mtbf, mtbf, share_interval
-from advisor.failure_logs.records import Log, Scope
+from advisor.failure_logs.records import Log
+from db.records import FailureScope
 
 FORMAT = "failbench-advisor-mtbf"
 VERSION = 1
@@ -41,7 +42,7 @@ class Estimate:
 
     log: Log
     question: Question
-    scope: Scope
+    scope: FailureScope
     counted: Counted
     nodes: float | None
     """The size that `mtbf` is for: --nodes, else the mean size over the time at risk; None if

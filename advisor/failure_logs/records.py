@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from db.records import FailureScope
+
 
 class Kind(StrEnum):
     """Why work was interrupted."""
@@ -17,17 +19,6 @@ class Kind(StrEnum):
     """The job ended itself: a program error, no memory. Some hide a cause of the other kind."""
     PLANNED = "planned"
     """Somebody decided it: maintenance, a preemption, a user who cancels."""
-
-
-class Scope(StrEnum):
-    """What a rate is a rate of. Rates of different scopes are never put together."""
-
-    NODE = "node"
-    """Failures of nodes, whether or not a job was there."""
-    JOB = "job"
-    """Unexpected interruptions of jobs."""
-    ALL = "all-interruptions"
-    """Every interruption, the planned ones too."""
 
 
 class Use(StrEnum):
@@ -85,7 +76,7 @@ class Log:
     """A file, read: every row is an entry."""
 
     format: str
-    scope: Scope
+    scope: FailureScope
     entries: tuple[Entry, ...]
     systems: Mapping[str, int | None] | None = None
     """None: rows are jobs that carry their own time at risk. Else rows are events: each system

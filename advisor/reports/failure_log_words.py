@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from advisor.failure_logs.estimate import Announcements, Estimate
 from advisor.failure_logs.nodes import Nodes
 from advisor.failure_logs.rates import Mtbf
-from advisor.failure_logs.records import Scope
 from advisor.units import format_duration, format_number, format_percent
+from db.records import FailureScope
 
 SCOPES = {
-    Scope.NODE: "failures of nodes, with or without a job on them",
-    Scope.JOB: "unexpected interruptions of jobs",
-    Scope.ALL: "all interruptions, planned ones too",
+    FailureScope.NODE: "failures of nodes, with or without a job on them",
+    FailureScope.JOB: "unexpected interruptions of jobs",
+    FailureScope.ALL: "all interruptions, planned ones too",
 }
 ROWS_HEADER = ("rows", "used as", "because")
 NODES_HEADER = ("node", "failures", "time at risk")
@@ -23,7 +23,7 @@ _MOST_REASONS = 40
 
 def headline(found: Estimate) -> str:
     """The answer in one sentence."""
-    of_nodes = found.log.systems is not None and found.scope is Scope.NODE
+    of_nodes = found.log.systems is not None and found.scope is FailureScope.NODE
     unit = "system-hours" if of_nodes else "job-hours"
     return f"MTBF {_subject(found)}: {mtbf_words(found.mtbf, unit)}."
 
@@ -123,7 +123,7 @@ def without_cells(found: Nodes) -> Iterator[tuple[str, str, str, str]]:
 
 
 def _subject(found: Estimate) -> str:
-    of_nodes = found.log.systems is not None and found.scope is Scope.NODE
+    of_nodes = found.log.systems is not None and found.scope is FailureScope.NODE
     what = "of a system" if of_nodes else "of a job"
     if found.nodes is None:
         return f"{what}, of the size that the log is about"

@@ -176,6 +176,24 @@ def test_0006_down_keeps_the_runs_of_validations(database_url: str) -> None:
     assert check(database_url).problems == ()
 
 
+def test_0007_down_drops_failure_estimates_and_nothing_else(database_url: str) -> None:
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        for name, row in GOOD.items():
+            connection.execute(Base.metadata.tables[name].insert(), row)
+    engine.dispose()
+    before = names(database_url)
+    downgrade(database_url, "0006")
+    assert before - names(database_url) == {"failure_estimates"}
+    engine = open_engine(database_url)
+    with reading(engine) as connection:
+        kept = connection.exec_driver_sql("SELECT validation FROM validations").scalars().all()
+    engine.dispose()
+    assert kept == ["20260131-aaaaaaaa"]
+    upgrade(database_url)
+    assert check(database_url).problems == ()
+
+
 def test_a_second_upgrade_has_nothing_to_do(database_url: str) -> None:
     done = upgrade(database_url)
     assert (done.before, done.after, done.backup) == (HEAD, HEAD, None)

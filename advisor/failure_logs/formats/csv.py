@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from advisor.errors import UserError
 from advisor.failure_logs.clock import Clock, is_absent
 from advisor.failure_logs.formats import Format
-from advisor.failure_logs.records import Entry, Interruption, Kind, Log, Scope
+from advisor.failure_logs.records import Entry, Interruption, Kind, Log
 from advisor.failure_logs.tabular import Row, Table, header_of, read_table
 from advisor.units import parse_duration_s
+from db.records import FailureScope
 
 _TIMES = ("time", "timestamp", "start")
 _CAUSES = ("cause", "component", "reason", "category")
@@ -132,19 +133,18 @@ def _count(fields: Mapping[str, str]) -> int:
     return int(text)
 
 
-def _scope(rows: Sequence[Row]) -> Scope:
+def _scope(rows: Sequence[Row]) -> FailureScope:
     """The one scope of all rows; a job's if no row says any. Raises UserError."""
     named = {row.fields.get("scope", "").lower() for row in rows if row.fields} - {""}
-    if not named <= {*Scope}:
-        raise UserError(
-            f"its scope {sorted(named - {*Scope})[0][:40]!r} is none of {', '.join(Scope)}"
-        )
+    if not named <= {*FailureScope}:
+        wrong = sorted(named - {*FailureScope})[0]
+        raise UserError(f"its scope {wrong[:40]!r} is none of {', '.join(FailureScope)}")
     if len(named) > 1:
         raise UserError(
             f"it mixes the scopes {' and '.join(sorted(named))}, whose rates must not be put "
             "together: make a file of each"
         )
-    return Scope(named.pop()) if named else Scope.JOB
+    return FailureScope(named.pop()) if named else FailureScope.JOB
 
 
 def _wrong_shares(rows: Sequence[Row], entries: Sequence[Entry], columns: _Columns) -> list[str]:

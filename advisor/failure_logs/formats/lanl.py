@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from advisor.errors import UserError
 from advisor.failure_logs.clock import Clock, is_absent
 from advisor.failure_logs.formats import Format
-from advisor.failure_logs.records import Entry, Interruption, Kind, Log, Scope
+from advisor.failure_logs.records import Entry, Interruption, Kind, Log
 from advisor.failure_logs.tabular import Row, header_of, read_table
+from db.records import FailureScope
 
 _NEEDED = ("System", "nodes", "nodenum", "Prob Started")
 _CAUSES = ("Facilities", "Hardware", "Human Error", "Network", "Undetermined", "Software")
@@ -32,7 +33,7 @@ def _parse(text: str, clock: Clock) -> Log:
         raise UserError(f"it lacks the column {missing[0]!r} of Los Alamos' failure records")
     systems: dict[str, int | None] = {}
     entries = tuple(_read(row, clock, systems) for row in table.rows)
-    return Log("lanl", Scope.NODE, entries, systems, notes=tuple(clock.notes()))
+    return Log("lanl", FailureScope.NODE, entries, systems, notes=tuple(clock.notes()))
 
 
 def _read(row: Row, clock: Clock, systems: dict[str, int | None]) -> Entry:

@@ -13,7 +13,8 @@ from advisor.errors import UserError
 from advisor.failure_logs.clock import Clock, is_absent
 from advisor.failure_logs.formats import Format
 from advisor.failure_logs.jobs import Run, entries, malformed, run_or_entry, unreadable
-from advisor.failure_logs.records import Entry, Log, Scope
+from advisor.failure_logs.records import Entry, Log
+from db.records import FailureScope
 
 
 def _recognises(text: str) -> bool:
@@ -29,7 +30,9 @@ def _parse(text: str, clock: Clock) -> Log:
         raise UserError("it is no list of jobs, as Philly's job log is")
     numbers = count(1)
     read = [each for job in jobs for each in _attempts(job, numbers, clock)]
-    return Log("philly", Scope.JOB, entries(read), knows_causes=False, notes=tuple(clock.notes()))
+    return Log(
+        "philly", FailureScope.JOB, entries(read), knows_causes=False, notes=tuple(clock.notes())
+    )
 
 
 def _attempts(job: Any, numbers: Iterator[int], clock: Clock) -> Iterator[Run | Entry]:

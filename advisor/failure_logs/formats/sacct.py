@@ -12,9 +12,10 @@ from advisor.failure_logs import hostlist
 from advisor.failure_logs.clock import Clock, is_absent
 from advisor.failure_logs.formats import Format
 from advisor.failure_logs.jobs import Run, entries, malformed, run_or_entry, unreadable
-from advisor.failure_logs.records import Entry, Log, Scope
+from advisor.failure_logs.records import Entry, Log
 from advisor.failure_logs.tabular import Row, first_line, header_of, read_table
 from advisor.units import parse_duration_s
+from db.records import FailureScope
 
 _ASK = (
     "sacct --allusers --duplicates --parsable2 "
@@ -39,7 +40,9 @@ def _parse(text: str, clock: Clock) -> Log:
             f"{', '.join(table.header)[:200]}: write it with `{_ASK}`"
         )
     read = [_read(row, job, clock) for row in table.rows]
-    return Log("sacct", Scope.JOB, entries(read), notes=(*clock.notes(), *_hidden(table.rows)))
+    return Log(
+        "sacct", FailureScope.JOB, entries(read), notes=(*clock.notes(), *_hidden(table.rows))
+    )
 
 
 def _read(row: Row, job: str, clock: Clock) -> Run | Entry:

@@ -13,7 +13,8 @@ from advisor.failure_logs import hostlist
 from advisor.failure_logs.clock import Clock, is_absent
 from advisor.failure_logs.formats import Format
 from advisor.failure_logs.jobs import Run, entries, malformed, run_or_entry, unreadable
-from advisor.failure_logs.records import Entry, Log, Scope
+from advisor.failure_logs.records import Entry, Log
+from db.records import FailureScope
 
 
 def _recognises(text: str) -> bool:
@@ -29,7 +30,7 @@ def _parse(text: str, clock: Clock) -> Log:
     if not isinstance(jobs, list):
         raise UserError("its `jobs` is no list, as sacct --json prints")
     read = [_read(number, job, clock) for number, job in enumerate(jobs, start=1)]
-    return Log("sacct-json", Scope.JOB, entries(read), notes=tuple(clock.notes()))
+    return Log("sacct-json", FailureScope.JOB, entries(read), notes=tuple(clock.notes()))
 
 
 def _read(number: int, job: Any, clock: Clock) -> Run | Entry:

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from advisor.errors import UserError
 from advisor.failure_logs.clock import Clock, is_absent
 from advisor.failure_logs.jobs import Run, entries, malformed, run_or_entry, unreadable
-from advisor.failure_logs.records import Entry, Log, Scope
+from advisor.failure_logs.records import Entry, Log
 from advisor.failure_logs.tabular import Row, header_of, read_table
+from db.records import FailureScope
 
 _NEEDED = ("job_id", "state", "start_time", "end_time", "node_num")
 
@@ -23,7 +24,7 @@ def parse_jobs(text: str, clock: Clock, name: str) -> Log:
     if missing:
         raise UserError(f"it lacks the column {missing[0]} of a trace from {name}")
     found = entries([_read(row, clock) for row in table.rows])
-    return Log(name, Scope.JOB, found, notes=tuple(clock.notes()))
+    return Log(name, FailureScope.JOB, found, notes=tuple(clock.notes()))
 
 
 def _read(row: Row, clock: Clock) -> Run | Entry:

@@ -9,8 +9,9 @@ from advisor.errors import UserError
 from advisor.failure_logs.clock import Clock
 from advisor.failure_logs.counting import CountMode, Question, Window, count_failures
 from advisor.failure_logs.estimate import Estimate, estimate
-from advisor.failure_logs.records import Scope, Use
+from advisor.failure_logs.records import Use
 from advisor.failure_logs.windows import parse_window
+from db.records import FailureScope
 from tests.advisor.failure_logs.samples import log_of, sample
 from tests.advisor.failure_logs.synthetic import event_log, sacct_log, window
 
@@ -111,7 +112,7 @@ def test_counts_over_a_length() -> None:
     assert found.mtbf.mtbf_s == pytest.approx(3.09 * HOUR, rel=2e-3)
     assert found.node_mtbf is not None
     assert found.node_mtbf.mtbf_s == pytest.approx(2048 * 54 * 86400 / 419)
-    assert found.scope is Scope.JOB
+    assert found.scope is FailureScope.JOB
     assert any("shares do not match" in warning for warning in found.warnings)
     dated = asked(between="2024-03-01..2024-04-24", nodes=2048)
     assert estimate(sample("llama3_counts.csv"), dated).mtbf == found.mtbf
@@ -170,9 +171,9 @@ def test_the_size_that_is_asked_for() -> None:
 
 
 def test_all_interruptions_are_another_scope() -> None:
-    assert estimate(sample("sacct.txt"), asked(CountMode.ALL)).scope is Scope.ALL
-    assert estimate(sample("sacct.txt"), asked(CountMode.ABORT)).scope is Scope.JOB
-    assert estimate(sample("lanl.csv"), asked()).scope is Scope.NODE
+    assert estimate(sample("sacct.txt"), asked(CountMode.ALL)).scope is FailureScope.ALL
+    assert estimate(sample("sacct.txt"), asked(CountMode.ABORT)).scope is FailureScope.JOB
+    assert estimate(sample("lanl.csv"), asked()).scope is FailureScope.NODE
 
 
 def test_bursts_are_warned_of() -> None:

@@ -5,13 +5,14 @@ import json
 import pytest
 
 from advisor.errors import UserError
-from advisor.failure_logs.records import Kind, Scope
+from advisor.failure_logs.records import Kind
+from db.records import FailureScope
 from tests.advisor.failure_logs.samples import log_of, sample
 
 
 def test_sacct_json() -> None:
     log = sample("sacct.json")
-    assert (log.format, log.scope) == ("sacct-json", Scope.JOB)
+    assert (log.format, log.scope) == ("sacct-json", FailureScope.JOB)
     failed, again, pending, running, bare, wrong = log.entries
     assert failed.interruption is not None
     assert failed.interruption.nodes == ("n1", "n2")
@@ -91,7 +92,7 @@ def test_philly_that_is_no_json() -> None:
 
 def test_lanl() -> None:
     log = sample("lanl.csv")
-    assert (log.format, log.scope) == ("lanl", Scope.NODE)
+    assert (log.format, log.scope) == ("lanl", FailureScope.NODE)
     assert log.systems == {"90": 10, "91": 4}
     kinds = [entry.interruption and entry.interruption.kind for entry in log.entries]
     assert kinds == [
@@ -111,7 +112,7 @@ def test_lanl_without_its_columns() -> None:
 
 def test_events() -> None:
     log = sample("events.csv")
-    assert (log.format, log.scope, log.systems) == ("csv", Scope.JOB, {"": None})
+    assert (log.format, log.scope, log.systems) == ("csv", FailureScope.JOB, {"": None})
     found = [entry.interruption for entry in log.entries]
     assert [f and (f.kind, f.announced, f.lead_s) for f in found] == [
         (Kind.INFRA, False, None),
@@ -138,7 +139,7 @@ def test_shares_that_match_say_nothing() -> None:
 
 
 def test_scopes_are_not_mixed() -> None:
-    assert log_of("time,scope\n100,node\n200,node\n").scope is Scope.NODE
+    assert log_of("time,scope\n100,node\n200,node\n").scope is FailureScope.NODE
     with pytest.raises(UserError, match="job and node"):
         log_of("time,scope\n100,node\n200,job\n")
     with pytest.raises(UserError, match="planet"):

@@ -4,7 +4,8 @@ import pytest
 
 from advisor.errors import UserError
 from advisor.failure_logs.clock import Clock, parse_zone
-from advisor.failure_logs.records import Entry, Kind, Log, Scope
+from advisor.failure_logs.records import Entry, Kind, Log
+from db.records import FailureScope
 from tests.advisor.failure_logs.samples import log_of, sample
 
 _HEADER = "JobID|State|Start|End|Elapsed|NNodes\n"
@@ -21,7 +22,7 @@ def log() -> Log:
 
 
 def test_steps_are_no_jobs(log: Log) -> None:
-    assert (log.format, log.scope, log.systems) == ("sacct", Scope.JOB, None)
+    assert (log.format, log.scope, log.systems) == ("sacct", FailureScope.JOB, None)
     assert [e.row for e in log.entries if "step" in e.excluded] == [2, 3, 4]
 
 
