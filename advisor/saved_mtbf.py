@@ -69,12 +69,12 @@ def named_mtbf(engine: Engine, name: str) -> NamedMtbf:
     if found.scope is not FailureScope.JOB:
         raise UserError(
             f"{name} is a rate of scope {found.scope.value}, not of jobs' unexpected "
-            "interruptions: say with --mtbf what it means for your job"
+            "interruptions: give the MTBF that it means for your job"
         )
     if found.mtbf_s is None or found.high_s is None:
         raise UserError(
             f"{name} saw no failure, so it only says that the MTBF is at least "
-            f"{format_duration(found.low_s)} (95 %): give one with --mtbf"
+            f"{format_duration(found.low_s)} (95 %): give an MTBF yourself"
         )
     return NamedMtbf(found.mtbf_s, _words(found, found.high_s))
 

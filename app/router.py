@@ -13,6 +13,7 @@ from app.shown import Shown
 from app.views import (
     campaigns,
     coverage,
+    failure_logs,
     frontier,
     operating_points,
     recommend,
@@ -33,6 +34,7 @@ PAGES = (
     ("Operating points", "operating-points", ":material/table:", operating_points.page),
     ("Runs", "runs", ":material/monitoring:", runs.page),
     ("Campaigns", "campaigns", ":material/science:", campaigns.page),
+    ("Failure logs", "failure-logs", ":material/monitor_heart:", failure_logs.page),
     ("SQL", "sql", ":material/terminal:", sql.page),
     ("Saved", "saved", ":material/bookmark:", saved.page),
 )

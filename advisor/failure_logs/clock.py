@@ -89,13 +89,13 @@ class Clock:
             )
         if self.never:
             found.append(
-                f"{self.never:,} times lie in an hour that clocks skipped: is --tz the zone of "
-                "the log?"
+                f"{self.never:,} times lie in an hour that clocks skipped: is the time zone "
+                "that of the log?"
             )
         if self.too_short:
             found.append(
                 f"{self.too_short:,} rows last longer by their own account than from start to "
-                "end: is --tz the zone of the log?"
+                "end: is the time zone that of the log?"
             )
         return found
 

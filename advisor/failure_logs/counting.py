@@ -74,6 +74,8 @@ class Counted:
     gaps_s: tuple[float, ...]
     open_gaps_s: tuple[float, ...]
     causes: tuple[tuple[str, int], ...]
+    kinds: tuple[tuple[Kind, int], ...]
+    """All interruptions by kind, counted or not, before any are merged."""
     apart: tuple[tuple[str, int], ...]
     """Interruptions that are not counted as failures, by cause."""
     announced: int
@@ -87,6 +89,9 @@ class Counted:
 
 
 _OUTSIDE = "outside the window"
+_NO_LENGTH = (
+    "the log has times: write a window with its start and end, such as 2024-03-01..2024-04-24"
+)
 _Verdict = tuple[Use, str]
 
 
@@ -97,15 +102,13 @@ def count_failures(
     if question.count is CountMode.INFRA and not log.knows_causes:
         raise UserError(
             f"{log.format} logs do not tell failures of the cluster from failures of programs: "
-            "choose --count infra+abort or --count all"
+            "count infra+abort or all"
         )
     if log.systems is None:
         return _count_jobs(log, question, windows)
     has_times = any(e.interruption and e.interruption.at_s is not None for e in log.entries)
     if question.length_s is not None and has_times:
-        raise UserError(
-            "the log has times: --window takes its start and end, such as 2024-03-01..2024-04-24"
-        )
+        raise UserError(_NO_LENGTH)
     untimed = any(e.interruption and e.interruption.at_s is None for e in log.entries)
     if untimed or question.length_s is not None:
         return _count_totals(log, question)
@@ -145,9 +148,7 @@ def without_nodes(log: Log, names: frozenset[str]) -> Log:
 
 def _count_jobs(log: Log, question: Question, windows: Mapping[str, Window] | None) -> Counted:
     if question.length_s is not None:
-        raise UserError(
-            "the log has times: --window takes its start and end, such as 2024-03-01..2024-04-24"
-        )
+        raise UserError(_NO_LENGTH)
     window = (windows or {}).get("") or question.window or _extent(log.entries)
     verdicts: dict[int, _Verdict] = {}
     failures: list[Entry] = []
@@ -178,7 +179,7 @@ def _count_jobs(log: Log, question: Question, windows: Mapping[str, Window] | No
                 verdicts[entry.row] = (Use.AT_RISK, _not_counted(entry, question))
     if question.nodes is not None and not sizes_known:
         raise UserError(
-            "the log does not say how many nodes each job had: without that, --nodes says nothing"
+            "the log does not say how many nodes each job had: without that, leave out your own"
         )
     firsts = _firsts(failures, question, verdicts)
     return _counted(
@@ -236,7 +237,8 @@ def _count_totals(log: Log, question: Question) -> Counted:
     length_s = question.length_s or (window.end_s - window.start_s if window else None)
     if length_s is None:
         raise UserError(
-            "the log has counts without times: say over how long they came, such as --window 54d"
+            "the log has counts without times: write as the window over how long they came, such "
+            "as 54d"
         )
     verdicts: dict[int, _Verdict] = {}
     counted: list[Entry] = []
@@ -288,6 +290,7 @@ def _counted(
         gaps_s=gaps,
         open_gaps_s=still_open,
         causes=_tally(failed),
+        kinds=tuple((kind, sum(f.count for f in inside if f.kind is kind)) for kind in Kind),
         apart=_tally([found for found in inside if not question.count.counts(found.kind)]),
         announced=sum(found.count for found in announced),
         unannounced=sum(found.count for found in failed if not found.announced),
@@ -375,7 +378,7 @@ def _weighted(lengths: Mapping[str, float], systems: Mapping[str, int | None]) -
 
 def _not_counted(entry: Entry, question: Question) -> str:
     assert entry.interruption is not None
-    return f"{entry.says}; {entry.interruption.kind.value}, not in --count {question.count.value}"
+    return f"{entry.says}; {entry.interruption.kind.value}, not among {question.count.value}"
 
 
 def _at_s(entry: Entry) -> float:

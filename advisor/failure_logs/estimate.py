@@ -77,6 +77,7 @@ class Estimate:
             "weibull": None if self.weibull is None else asdict(self.weibull),
             "variation": self.variation,
             "causes": _counts(counted.causes),
+            "kinds": {kind.value: number for kind, number in counted.kinds},
             "apart": _counts(counted.apart),
             "announcements": (None if self.announcements is None else asdict(self.announcements)),
             "by_node": None if self.by_node is None else asdict(self.by_node),
@@ -124,7 +125,7 @@ def _nothing_at_risk(log: Log, counted: Counted) -> str:
         reasons = "; ".join(f"{reason}: {n:,}" for _, reason, n in counted.accounting.parts[:3])
         return f"the log has {said}{f' ({reasons})' if reasons else ''}: nothing can be said"
     return (
-        "the log has fewer than two failures of one system, so that only --window can say how "
+        "the log has fewer than two failures of one system, so that only a window can say how "
         "long it was at risk"
     )
 
@@ -164,8 +165,9 @@ def _warnings(
         hidden = 1.0 - exp(-question.coalesce_s * len(counted.gaps_s) / sum(counted.gaps_s))
         if hidden > _MERGED_BY_CHANCE:
             found.append(
-                f"--coalesce is so long that about {100 * hidden:.0f} % of failures that have "
-                "nothing to do with each other are merged as well: the MTBF is that much too long"
+                f"the coalescing time is so long that about {100 * hidden:.0f} % of failures that "
+                "have nothing to do with each other are merged as well: the MTBF is that much too "
+                "long"
             )
     malformed = sum(
         rows for _, reason, rows in counted.accounting.parts if reason.startswith("malformed")

@@ -17,7 +17,7 @@ def parse_window(text: str, clock: Clock) -> tuple[Window | None, float | None]:
     if not dots:
         length_s = parse_duration_s(text)
         if length_s <= 0.0:
-            raise UserError(f"{text!r} is no time at all: --window takes {EXAMPLE}")
+            raise UserError(f"{text!r} is no time at all: write {EXAMPLE}")
         return None, length_s
     try:
         window = Window(clock.instant_s(start), clock.instant_s(end))

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from advisor.failure_logs.estimate import Announcements, Estimate
 from advisor.failure_logs.nodes import Nodes
 from advisor.failure_logs.rates import Mtbf
+from advisor.failure_logs.records import Kind
 from advisor.units import format_duration, format_number, format_percent
 from db.records import FailureScope
 
@@ -52,9 +53,15 @@ def lines(found: Estimate) -> Iterator[str]:
     yield headline(found)
     if found.node_mtbf is not None and found.nodes != 1:
         yield f"MTBF of one node: {mtbf_words(found.node_mtbf, 'node-hours')}."
-    yield f"Scope: {SCOPES[found.scope]} (--count {found.question.count.value})."
+    yield f"Scope: {SCOPES[found.scope]} ({found.question.count.value} counted)."
     if found.counted.ends_at_failure:
         yield "Each system was at risk from its first failure, which only opens it, to its last."
+    numbers = dict(found.counted.kinds)
+    yield (
+        f"Interruptions: {numbers[Kind.INFRA] + numbers[Kind.ABORT]:,} unexpected (infra "
+        f"{numbers[Kind.INFRA]:,}, abort {numbers[Kind.ABORT]:,}), {numbers[Kind.PLANNED]:,} "
+        "planned, before any are merged."
+    )
     causes = ", ".join(f"{cause} {n:,}" for cause, n in found.counted.causes[:_MOST_CAUSES])
     if causes:
         yield f"Causes: {causes}{_more(len(found.counted.causes), _MOST_CAUSES)}."

@@ -41,6 +41,7 @@ def test_announced_interruptions(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["mtbf", str(FOLDER / "events.csv"), "--window", "2024-05-01..2024-05-11"]
     assert cli.run(arguments) == 0
     said = capsys.readouterr().out
+    assert "Interruptions: 4 unexpected (infra 3, abort 1), 3 planned" in said
     assert "coverage of 60 % (95 %: 14.66 % to 94.73 %)" in said
     assert "MTBF of all of them, 2 d, 2 min ahead in the median, 30 s at least" in said
 
@@ -72,7 +73,7 @@ def test_many_reasons_are_shortened_and_still_add_up(
     ("arguments", "says"),
     [
         (["nosuch.txt"], "nosuch.txt"),
-        ([_LLAMA], "--window 54d"),
+        ([_LLAMA], "such as 54d"),
         ([_LLAMA, "--window", "54"], "no unit"),
         ([_LLAMA, "--tz", "Mars/Base"], "Europe/Berlin"),
         ([_LLAMA, "--nodes", "0"], "--nodes"),

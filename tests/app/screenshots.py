@@ -24,6 +24,7 @@ _PAGES = {
     "operating-points": "operating-points",
     "runs": "runs",
     "campaigns": "campaigns",
+    "failure-logs": "failure-logs",
     "sql": "sql",
     "saved": "saved",
 }

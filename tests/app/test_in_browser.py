@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 _PAGES = (
     *("", "frontier", "sensitivity", "coverage", "operating-points", "runs", "campaigns", "sql"),
-    "saved",
+    *("failure-logs", "saved"),
 )
 
 

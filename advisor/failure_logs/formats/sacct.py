@@ -106,7 +106,7 @@ def _hidden(rows: tuple[Row, ...]) -> list[str]:
         return []
     return [
         f"{hidden:,} runs that ended in a requeue are not in the file, and some were failures: "
-        "add --duplicates to sacct"
+        "`sacct --duplicates` shows them"
     ]
 
 

@@ -26,9 +26,11 @@ def _parse(text: str, clock: Clock) -> Log:
         document = json.loads(text)
         jobs = document["jobs"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise UserError("it is no JSON object with a list `jobs`, as sacct --json prints") from None
+        raise UserError(
+            "it is no JSON object with a list `jobs`, as `sacct --json` prints"
+        ) from None
     if not isinstance(jobs, list):
-        raise UserError("its `jobs` is no list, as sacct --json prints")
+        raise UserError("its `jobs` is no list, as `sacct --json` prints")
     read = [_read(number, job, clock) for number, job in enumerate(jobs, start=1)]
     return Log("sacct-json", FailureScope.JOB, entries(read), notes=tuple(clock.notes()))
 

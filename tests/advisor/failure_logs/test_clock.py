@@ -73,7 +73,7 @@ def test_an_hour_that_was_skipped_is_noted() -> None:
     clock = Clock(BERLIN)
     clock.instant_s("2024-03-31T02:30:00")
     (note,) = clock.notes()
-    assert "--tz" in note
+    assert "time zone" in note
 
 
 def test_a_duration_that_does_not_fit_is_noted() -> None:

@@ -9,7 +9,7 @@ from advisor.errors import UserError
 from advisor.failure_logs.clock import Clock
 from advisor.failure_logs.counting import CountMode, Question, Window, count_failures
 from advisor.failure_logs.estimate import Estimate, estimate
-from advisor.failure_logs.records import Use
+from advisor.failure_logs.records import Kind, Use
 from advisor.failure_logs.windows import parse_window
 from db.records import FailureScope
 from tests.advisor.failure_logs.samples import log_of, sample
@@ -91,6 +91,7 @@ def test_planned_stops_stand_apart() -> None:
         "new driver": 1,
         "assertion in the data loader": 1,
     }
+    assert dict(counted.kinds) == {Kind.INFRA: 3, Kind.ABORT: 1, Kind.PLANNED: 3}
     assert (counted.announced, counted.unannounced) == (3, 2)
     assert counted.leads_s == (30.0, 120.0, 600.0)
     everything = asked(CountMode.ALL, between="2024-05-01..2024-05-11")
@@ -121,7 +122,7 @@ def test_counts_over_a_length() -> None:
 @pytest.mark.parametrize(
     ("name", "question", "says"),
     [
-        ("llama3_counts.csv", asked(), "--window 54d"),
+        ("llama3_counts.csv", asked(), "such as 54d"),
         ("lanl.csv", asked(between="54d"), "start and end"),
         ("sacct.txt", asked(between="54d"), "start and end"),
         ("philly.json", asked(), "infra\\+abort"),
@@ -150,7 +151,7 @@ def test_nodes_cannot_be_asked_for_where_none_are_known() -> None:
     ],
 )
 def test_nothing_at_risk_says_nothing(text: str) -> None:
-    with pytest.raises(UserError, match=r"nothing can be said|--window"):
+    with pytest.raises(UserError, match=r"nothing can be said|only a window"):
         estimate(log_of(text), asked())
 
 
@@ -189,9 +190,9 @@ def test_bursts_are_warned_of() -> None:
 def test_a_coalescing_time_that_hides_failures_is_warned_of() -> None:
     times = np.cumsum(np.random.default_rng(2).exponential(3600.0, 200))
     text = event_log(times)
-    assert any("--coalesce" in w for w in estimate(log_of(text), asked()).warnings)
+    assert any("coalescing time" in w for w in estimate(log_of(text), asked()).warnings)
     none = estimate(log_of(text), asked(coalesce_s=0.0))
-    assert not any("--coalesce" in w for w in none.warnings)
+    assert not any("coalescing time" in w for w in none.warnings)
 
 
 def covers(found: Estimate, node_mtbf_s: float) -> bool:
