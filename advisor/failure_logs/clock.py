@@ -84,18 +84,18 @@ class Clock:
         found = []
         if self.twice:
             found.append(
-                f"{self.twice:,} times lie in an hour that happened twice when clocks were put "
-                "back: read so that they fit the duration of their row, else as the first"
+                f"times in an hour that came twice when clocks were put back: {self.twice:,}, read "
+                "so that they fit the duration of their row, else as the first"
             )
         if self.never:
             found.append(
-                f"{self.never:,} times lie in an hour that clocks skipped: is the time zone "
-                "that of the log?"
+                f"times in an hour that clocks skipped: {self.never:,}; is the time zone that of "
+                "the log?"
             )
         if self.too_short:
             found.append(
-                f"{self.too_short:,} rows last longer by their own account than from start to "
-                "end: is the time zone that of the log?"
+                "rows that last longer by their own account than from start to end: "
+                f"{self.too_short:,}; is the time zone that of the log?"
             )
         return found
 

@@ -220,7 +220,12 @@ def _count_events(log: Log, question: Question, windows: Mapping[str, Window] | 
             if _at_s(entry) == opening[_system(entry)]:
                 verdicts[entry.row] = (Use.AT_RISK, "opens its system's time at risk")
     lengths = {s: w.end_s - w.start_s for s, w in found_windows.items()}
-    if len(systems) == 1 and question.nodes is not None:
+    if question.nodes is not None:
+        if len(systems) > 1 and None in systems.values():
+            raise UserError(
+                "the log has several systems and does not say how many nodes each has: without "
+                "that, leave out your own"
+            )
         systems = {system: nodes or question.nodes for system, nodes in systems.items()}
     return _counted(
         *(log, question, firsts, inside, verdicts),

@@ -14,7 +14,7 @@ Data, 1998, chapters 8 and 11.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import exp, log
+from math import exp, inf, log
 
 import numpy as np
 
@@ -61,6 +61,8 @@ def weibull(
         total = float(np.exp(shape * all_logs).sum())
         if floor is not None:
             total -= len(all_logs) * exp(shape * floor)
+        if total <= 0.0:  # gaps that differ from the shortest possible one by rounding only
+            return -inf
         return n * log_shape - n * log(total / n) + (shape - 1.0) * sum_logs
 
     low, high = log(_SHAPES[0]), log(_SHAPES[1])

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, log
 
 from advisor.failure_logs.counting import Counted, Question, count_failures, without_nodes
@@ -49,6 +49,7 @@ def nodes_of(log: Log, question: Question, counted: Counted) -> Nodes | None:
     """The table; None if the log does not name nodes, or not how many there are."""
     if counted.node_s is None or not counted.windows:
         return None
+    log = _with_sizes(log, question)
     failures = _failures(log, question, counted)
     at_risk = _at_risk_s(log, counted)
     if not failures:
@@ -56,7 +57,7 @@ def nodes_of(log: Log, question: Question, counted: Counted) -> Nodes | None:
     if log.systems is None:
         known = len(at_risk)
     else:
-        known = sum(nodes or question.nodes or 0 for nodes in log.systems.values())
+        known = sum(nodes or 0 for nodes in log.systems.values())
     found = sorted(
         (Node(name, n, at_risk.get(name, 0.0)) for name, n in failures.items()),
         key=lambda node: (-node.failures, node.name),
@@ -67,6 +68,13 @@ def nodes_of(log: Log, question: Question, counted: Counted) -> Nodes | None:
         _chance(log, found, max(known, len(found))),
         tuple(_without(log, question, counted, found)),
     )
+
+
+def _with_sizes(log: Log, question: Question) -> Log:
+    """The log with the sizes that the question gives, so that nodes can be taken away from them."""
+    if log.systems is None:
+        return log
+    return replace(log, systems={s: nodes or question.nodes for s, nodes in log.systems.items()})
 
 
 def _failures(log: Log, question: Question, counted: Counted) -> Counter[str]:

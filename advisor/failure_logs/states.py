@@ -55,7 +55,7 @@ _STATES = {
         State("BOOT_FAIL", None, Kind.INFRA, "a node did not boot"),
         State("LAUNCH_FAILED", None, Kind.INFRA, "the job could not be launched"),
         State("FAILED", None, Kind.ABORT, "the program ended with an error"),
-        State("Failed", None, Kind.ABORT, "the program ended with an error"),
+        State("Failed", None, Kind.ABORT, "it failed, no cause is given"),
         State("OUT_OF_MEMORY", None, Kind.ABORT, "out of memory"),
         State("CANCELLED", None, Kind.PLANNED, "cancelled"),
         State("Killed", None, Kind.PLANNED, "cancelled"),

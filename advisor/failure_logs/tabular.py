@@ -3,7 +3,6 @@
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import StringIO
 
 from advisor.errors import UserError
 
@@ -30,7 +29,7 @@ class Table:
 
 def first_line(text: str) -> str:
     """The first line that is neither blank nor a comment; empty if there is none."""
-    for line in text.splitlines():
+    for line in _lines(text):
         if line.strip() and not line.lstrip().startswith("#"):
             return line
     return ""
@@ -45,7 +44,7 @@ def read_table(text: str, delimiter: str, *, quoted: bool = True) -> Table:
     """All rows. Raises UserError if the header names a column twice."""
     comments = 0
     kept: list[str] = []
-    for line in text.splitlines(keepends=True):
+    for line in _lines(text):
         if line.lstrip().startswith("#"):
             comments += 1
         elif line.strip():
@@ -72,14 +71,21 @@ def _row(number: int, cells: Sequence[str], header: Sequence[str]) -> Row:
 
 
 def _split(lines: Sequence[str], delimiter: str, quoted: bool) -> Iterator[list[str]]:
-    if not quoted:
-        yield from (line.rstrip("\r\n").split(delimiter) for line in lines)
-        return
-    csv.field_size_limit(_LARGEST_FIELD)
-    try:
-        yield from csv.reader(StringIO("".join(lines), newline=""), delimiter=delimiter)
-    except csv.Error as error:
-        raise UserError(f"the file cannot be read as a table: {error}") from None
+    """Cells, line by line; a quote that is never closed is a character like any other."""
+    if quoted:
+        csv.field_size_limit(_LARGEST_FIELD)
+        try:
+            return iter(
+                list(csv.reader([f"{x}\n" for x in lines], delimiter=delimiter, strict=True))
+            )
+        except csv.Error:
+            pass  # else one such quote would swallow every row after it
+    return (line.split(delimiter) for line in lines)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as files have them; `splitlines` would also split at characters within a name."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
 def _cells(line: str, delimiter: str) -> list[str]:

@@ -1,13 +1,29 @@
 """`advisor mtbf` as a person and a program see it."""
 
 import json
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from advisor import cli
+from advisor.failure_logs.counting import CountMode
+from advisor.failure_logs.estimate import FORMAT, VERSION, Announcements
+from advisor.failure_logs.formats import NAMES
+from advisor.failure_logs.gaps import Weibull
+from advisor.failure_logs.nodes import Node, Nodes, Without
+from advisor.failure_logs.rates import Mtbf
+from advisor.failure_logs.records import Kind, Use
+from db.records import FailureScope
+from db.resources import resource_dir
 from tests.advisor.failure_logs.samples import FOLDER
 
+SCHEMA: dict[str, Any] = json.loads(
+    (resource_dir("data") / "schemas" / "mtbf-1.schema.json").read_text(encoding="utf-8")
+)
+VALIDATOR = Draft202012Validator(SCHEMA)
 _LLAMA = str(FOLDER / "llama3_counts.csv")
 
 
@@ -55,6 +71,41 @@ def test_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["mtbf"]["failures"] == 3
     assert sum(part["rows"] for part in found["accounting"]) == found["rows"] == 11
     assert found["weibull"] is None
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in FOLDER.iterdir() if p.suffix != ".md"))
+def test_the_document_is_that_of_its_schema(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    window = {"llama3_counts.csv": ["--window", "54d"]}.get(name, [])
+    arguments = ["mtbf", str(FOLDER / name), "--count", "all", *window, "--output", "json"]
+    assert cli.run([*arguments, "--coalesce", "none", "--nodes", "9"]) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert [f"{e.json_path}: {e.message}" for e in VALIDATOR.iter_errors(document)] == []
+    for key in document:
+        assert not VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
+
+
+def test_the_schema_knows_every_field_and_every_code() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+    definitions = SCHEMA["$defs"]
+    for name, kind in (
+        ("mtbf", Mtbf),
+        ("weibull", Weibull),
+        ("announcements", Announcements),
+        ("by_node", Nodes),
+        ("node", Node),
+        ("without", Without),
+    ):
+        assert set(definitions[name]["required"]) == {f.name for f in fields(kind)}, name
+    for name, codes in (
+        ("log_format", NAMES),
+        ("scope", FailureScope),
+        ("count", CountMode),
+    ):
+        assert SCHEMA["properties"][name]["enum"] == [*codes]
+    assert definitions["part"]["properties"]["use"]["enum"] == [*Use]
+    assert set(definitions["kinds"]["required"]) == {*Kind}
+    assert SCHEMA["properties"]["format"]["const"] == FORMAT
+    assert SCHEMA["properties"]["version"]["const"] == VERSION
 
 
 def test_many_reasons_are_shortened_and_still_add_up(

@@ -105,7 +105,7 @@ def _hidden(rows: tuple[Row, ...]) -> list[str]:
     if not hidden:
         return []
     return [
-        f"{hidden:,} runs that ended in a requeue are not in the file, and some were failures: "
+        f"runs that ended in a requeue and are not in the file: {hidden:,}, some of them failures; "
         "`sacct --duplicates` shows them"
     ]
 

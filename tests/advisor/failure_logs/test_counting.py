@@ -139,6 +139,10 @@ def test_nodes_cannot_be_asked_for_where_none_are_known() -> None:
     assert estimate(log, asked()).mtbf.mtbf_s == 300.0
     with pytest.raises(UserError, match="how many nodes"):
         estimate(log, asked(nodes=4))
+    two = log_of("time,system\n100,a\n200,b\n90000,a\n95000,b\n")
+    assert estimate(two, asked()).nodes is None
+    with pytest.raises(UserError, match="several systems"):
+        estimate(two, asked(nodes=4))
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,14 @@ def test_a_bad_node_is_found_and_left_out() -> None:
     assert first.mtbf.mtbf_s == pytest.approx(5 * length_s / 7)
 
 
+def test_a_size_that_was_asked_for_shrinks_too() -> None:
+    text = "time,node\n1000,n1\n2000,n1\n3000,n2\n"
+    found = nodes_in(text, Question(coalesce_s=0.0, window=Window(0.0, DAY), nodes=5))
+    (only,) = found.without
+    assert only.mtbf.at_risk_s == 4 * DAY
+    assert found.known == 5
+
+
 def test_equal_nodes_have_a_likely_worst() -> None:
     length_s = 100 * DAY
     found = nodes_in(system([3, 2, 4, 3, 2, 3], length_s), Question(window=Window(0.0, length_s)))

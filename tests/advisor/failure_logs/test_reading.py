@@ -60,6 +60,14 @@ def test_a_byte_order_mark_and_windows_line_ends() -> None:
     assert entry.interruption.cause == "x"
 
 
+def test_a_quote_that_is_never_closed_swallows_no_rows() -> None:
+    log = log_of('time,cause\n100,"a\n200,b\n300,"c, d"\n')
+    assert [bool(entry.excluded) for entry in log.entries] == [False, False, True]
+    log = log_of('time,cause\n100,"a, b"\n200,b\n')
+    assert log.entries[0].interruption is not None
+    assert log.entries[0].interruption.cause == "a, b"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_text_of_another_kind_is_one_line(name: str) -> None:
     with pytest.raises(UserError) as raised:
@@ -74,10 +82,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 _CELL = st.one_of(
-    st.text(
-        alphabet=st.characters(exclude_characters='\0|,\n\r"\x85\u2028\u2029\x0b\x0c\x1c\x1d\x1e'),
-        max_size=12,
-    ),
+    st.text(st.characters(codec="utf-8", exclude_characters='\0|,\n\r"'), max_size=12),
     st.integers(-5, 10**12).map(str),
     st.sampled_from(
         [
