@@ -4,7 +4,7 @@ Every rule is a function that returns None, or the reason for an exclusion in wo
 Rules look at capabilities, cadence and evidence, never at a mechanism's or architecture's name.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +26,7 @@ from advisor.prediction import (
     interval_rule,
     predict,
     used_value,
+    with_save_time,
 )
 from advisor.recommendation import (
     Candidate,
@@ -59,9 +60,18 @@ class Consideration:
     excluded: tuple[Excluded, ...]
 
 
-def consider(evidence: ClusterEvidence, scenario: Scenario) -> Consideration:
-    """All mechanisms that the scenario admits, best first, and the rest with their reasons."""
-    outcomes = [_consider_one(evidence, scenario, m) for m in evidence.mechanisms.values()]
+def consider(
+    evidence: ClusterEvidence, scenario: Scenario, save_s: Mapping[str, float] | None = None
+) -> Consideration:
+    """All mechanisms that the scenario admits, best first, and the rest with their reasons.
+
+    `save_s` says of some mechanisms what one save is taken to cost, instead of what is predicted.
+    """
+    taken = save_s or {}
+    outcomes = [
+        _consider_one(evidence, scenario, m, taken.get(m.mechanism_id))
+        for m in evidence.mechanisms.values()
+    ]
     candidates = [o for o in outcomes if isinstance(o, Candidate)]
     excluded = tuple(o for o in outcomes if isinstance(o, Excluded))
     return Consideration(tuple(sorted(candidates, key=_rank)), excluded)
@@ -87,7 +97,7 @@ def _rank(candidate: Candidate) -> tuple[bool, float, str]:
 
 
 def _consider_one(
-    evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism
+    evidence: ClusterEvidence, scenario: Scenario, mechanism: Mechanism, save_s: float | None
 ) -> Candidate | Excluded:
     for rule in _RULES:
         reason = rule(evidence, scenario, mechanism)
@@ -101,6 +111,8 @@ def _consider_one(
         prediction = predict(evidence, scenario, mechanism)
     except NoPredictionError as refusal:
         return Excluded(mechanism.mechanism_id, refusal.reason, refusal.shown)
+    if save_s is not None:
+        prediction = with_save_time(prediction, save_s)
     for limit in _LIMITS:
         reason = limit(evidence, scenario, prediction)
         if reason:

@@ -19,11 +19,13 @@ from math import isfinite
 
 import numpy as np
 
+from advisor.changes import changes_along, halved
 from advisor.optimizer import Conditions, CostModel, evaluate
 
 _SEARCH_FROM_S, _SEARCH_TO_S = 1e-2, 1e10
 _GRID = 1_201
-_BISECTIONS = 60
+_TOLERANCE = 1e-12
+"""How closely (relative) a re-optimised crossing is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,15 +84,14 @@ def reoptimised_crossing(
     if not len(changes):
         return Crossing(None, bool(np.nanmedian(gap[known]) < 0.0))
     at = changes[np.argmin(np.abs(np.log(grid[changes] / near_mtbf_s)))]
-    low, high = grid[at], grid[at + 1]
-    rising = gap[at] < 0.0
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        if (_gap(a, b, conditions, np.asarray([middle]))[0] < 0.0) == rising:
-            low = middle
-        else:
-            high = middle
-    return Crossing(float(0.5 * (low + high)), bool(rising))
+    around = [float(grid[at]), float(grid[at + 1])]
+    first, *_ = changes_along(
+        lambda mtbf_s: bool(_gap(a, b, conditions, np.asarray([mtbf_s]))[0] < 0.0),
+        around,
+        halved(_TOLERANCE),
+        [bool(gap[at] < 0.0), bool(gap[at + 1] < 0.0)],
+    )
+    return Crossing(0.5 * (first.low + first.high), first.before)
 
 
 def _gap(

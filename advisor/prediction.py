@@ -16,7 +16,7 @@ Rules
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 
 import numpy as np
@@ -197,6 +197,27 @@ def emergency_save_bound_s(prediction: Prediction) -> float:
     if not measured.value or measured.dispersion is None:
         return prediction.save_s
     return prediction.save_s * (1.0 + measured.dispersion / measured.value)
+
+
+def save_time_s(prediction: Prediction) -> float | None:
+    """What one save costs (s): the stall, or an emergency save; None where nothing is saved."""
+    if prediction.model.is_periodic:
+        return prediction.model.stall_s
+    return prediction.save_s
+
+
+def with_save_time(prediction: Prediction, save_s: float) -> Prediction:
+    """The same mechanism if one save cost this (s) and all else stayed.
+
+    An emergency save is part of its restore, which changes with it.
+    """
+    model = prediction.model
+    if model.is_periodic:
+        return replace(prediction, model=replace(model, stall_s=save_s))
+    if prediction.save_s is None:
+        return prediction
+    restore_s = model.restore_s - prediction.save_s + save_s
+    return replace(prediction, save_s=save_s, model=replace(model, restore_s=restore_s))
 
 
 def _predict_periodic(

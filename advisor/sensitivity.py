@@ -3,19 +3,23 @@
 Pure, and vectorised over the MTBF. "Slowdown" is expected completion time / failure-free time - 1.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from advisor.candidates import Consideration, conditions_of, consider
+from advisor.changes import changes_along, halved
 from advisor.optimizer import Conditions, CostModel, evaluate, sweep
 from advisor.scenario import Scenario
 from db.records import ClusterEvidence
 
 NOBODY = ""
 """The winner where no mechanism satisfies the limits."""
+
+_TOLERANCE = 1e-9
+"""How closely (relative) an MTBF at which the winner changes is known."""
 
 TORNADO_FACTOR = 2.0
 """Every input of the tornado is halved and doubled."""
@@ -160,21 +164,10 @@ def _changes(
     def winner_at(value: float) -> int:
         return int(sweep(models, replace(conditions, mtbf_s=value)).best[0])
 
+    values, winners = [float(value) for value in mtbf_s], [int(index) for index in best]
     return tuple(
-        _bisect(winner_at, float(mtbf_s[at]), float(mtbf_s[at + 1]))
-        for at in np.flatnonzero(best[:-1] != best[1:])
+        change.high for change in changes_along(winner_at, values, halved(_TOLERANCE), winners)
     )
-
-
-def _bisect(winner_at: Callable[[float], int], low: float, high: float) -> float:
-    first = winner_at(low)
-    for _ in range(40):
-        middle = float(np.sqrt(low * high))
-        if winner_at(middle) == first:
-            low = middle
-        else:
-            high = middle
-    return high
 
 
 def _winners_over(

@@ -19,6 +19,7 @@ from app.views import (
     recommend,
     runs,
     saved,
+    scale,
     sensitivity,
     sql,
 )
@@ -30,6 +31,7 @@ PAGES = (
     ("Recommend", "recommend", ":material/check_circle:", recommend.page),
     ("Frontier", "frontier", ":material/scatter_plot:", frontier.page),
     ("Sensitivity", "sensitivity", ":material/tornado:", sensitivity.page),
+    ("Scale", "scale", ":material/stacked_line_chart:", scale.page),
     ("Coverage", "coverage", ":material/grid_on:", coverage.page),
     ("Operating points", "operating-points", ":material/table:", operating_points.page),
     ("Runs", "runs", ":material/monitoring:", runs.page),

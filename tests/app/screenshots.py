@@ -20,6 +20,7 @@ _PAGES = {
     "recommend": "",
     "frontier": "frontier",
     "sensitivity": "sensitivity",
+    "scale": "scale",
     "coverage": "coverage",
     "operating-points": "operating-points",
     "runs": "runs",

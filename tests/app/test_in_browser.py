@@ -17,8 +17,8 @@ from tests.app.browser import WAIT_MS, serving, settled
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 _PAGES = (
-    *("", "frontier", "sensitivity", "coverage", "operating-points", "runs", "campaigns", "sql"),
-    *("failure-logs", "saved"),
+    *("", "frontier", "sensitivity", "scale", "coverage", "operating-points", "runs"),
+    *("campaigns", "failure-logs", "sql", "saved"),
 )
 
 

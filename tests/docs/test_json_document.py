@@ -12,15 +12,21 @@ from jsonschema import Draft202012Validator
 from advisor import cli
 from advisor.accuracy import FORMAT as ACCURACY_FORMAT
 from advisor.accuracy import VERSION as ACCURACY_VERSION
+from advisor.commands.flip import FORMAT as FLIPS_FORMAT
+from advisor.commands.flip import VERSION as FLIPS_VERSION
+from advisor.commands.scale import FORMAT as SCALE_FORMAT
+from advisor.commands.scale import VERSION as SCALE_VERSION
 from advisor.commands.validate import FORMAT as VALIDATIONS_FORMAT
 from advisor.commands.validate import VERSION as VALIDATIONS_VERSION
 from advisor.commands.validate import as_json as validations_json
+from advisor.cost import Price
 from advisor.decide import AXES
 from advisor.emit import registry
 from advisor.emit.emitting import TOGETHER
 from advisor.emit.tool import Support, Syntax, Verified
 from advisor.emit.writers import document as emitted_document
 from advisor.exact_time import IntervalChoice
+from advisor.flips import DecidedBy, Flip, MovedInput, Side
 from advisor.leave_one_out import Comparison, LeaveOneOut, NotPredicted
 from advisor.recommendation import (
     Candidate,
@@ -40,6 +46,15 @@ from advisor.recommendation import (
 )
 from advisor.reports.document import FORMAT, VERSION
 from advisor.rules import AppliedRule, Part, Rule
+from advisor.scale import (
+    AppliedScaleRule,
+    Growth,
+    MechanismChange,
+    MtbfScope,
+    ScaleRule,
+    Scaling,
+    StateLayout,
+)
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
 from advisor.validated import repeated, shortcomings, validated
 from db.records import Arrivals, DispersionKind, Evidence, Quantity, ValidationRole
@@ -72,9 +87,15 @@ SETTINGS: dict[str, Any] = json.loads(
 ABILITIES: dict[str, Any] = json.loads(
     (SCHEMAS / "abilities-1.schema.json").read_text(encoding="utf-8")
 )
+FLIPS: dict[str, Any] = json.loads((SCHEMAS / "flips-1.schema.json").read_text(encoding="utf-8"))
+FLIPS_VALIDATOR = Draft202012Validator(FLIPS)
+SCALE: dict[str, Any] = json.loads((SCHEMAS / "scale-1.schema.json").read_text(encoding="utf-8"))
+SCALE_VALIDATOR = Draft202012Validator(SCALE)
 OBJECTS = (
     _objects(SETTINGS, "settings document")
     | _objects(ABILITIES, "abilities document")
+    | _objects(FLIPS, "flips document")
+    | _objects(SCALE, "scale document")
     | _objects(SCHEMA, "document")
     | _objects(ACCURACY, "accuracy document")
     | _objects(VALIDATIONS, "validations document")
@@ -83,6 +104,8 @@ _VALIDATORS = dict.fromkeys(_objects(VALIDATIONS, "validations document"), VALID
 _VALIDATORS |= dict.fromkeys(
     _objects(SETTINGS, "settings document"), Draft202012Validator(SETTINGS)
 ) | dict.fromkeys(_objects(ABILITIES, "abilities document"), Draft202012Validator(ABILITIES))
+_VALIDATORS |= dict.fromkeys(_objects(SCALE, "scale document"), SCALE_VALIDATOR)
+_VALIDATORS |= dict.fromkeys(_objects(FLIPS, "flips document"), FLIPS_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(ACCURACY, "accuracy document"), ACCURACY_VALIDATOR) | (
     dict.fromkeys(_objects(SCHEMA, "document"), VALIDATOR)
 )
@@ -235,6 +258,7 @@ def _description(schema: dict[str, Any]) -> str:
         return str(schema["description"])
     definitions = ACCURACY["$defs"] | SCHEMA["$defs"] | VALIDATIONS["$defs"]
     definitions |= SETTINGS["$defs"] | ABILITIES["$defs"]
+    definitions |= FLIPS["$defs"] | SCALE["$defs"]
     return str(definitions[schema["$ref"].removeprefix("#/$defs/")]["description"])
 
 
@@ -311,6 +335,67 @@ def test_the_schema_of_accuracy_knows_every_field_and_every_code(
     assert [check["rule"] for check in document["leave_one_out"]["checks"]] == [*Rule]
     for key in document:
         assert not ACCURACY_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
+
+
+@pytest.mark.parametrize("more", ["", "--warning-lead 2s", "--max-overhead 0.001%"])
+def test_the_schema_of_flips_knows_every_field_and_every_code(
+    more: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Draft202012Validator.check_schema(FLIPS)
+    assert FLIPS["properties"]["format"]["const"] == FLIPS_FORMAT
+    assert FLIPS["properties"]["version"]["const"] == FLIPS_VERSION
+    definitions = FLIPS["$defs"]
+    for name, kind in (("flip", Flip), ("side", Side)):
+        assert set(definitions[name]["required"]) == {f.name for f in fields(kind)}, name
+    assert definitions["scenario"] == SCHEMA["$defs"]["scenario"]
+    assert definitions["moved"]["properties"]["input"]["enum"] == [*MovedInput]
+    assert definitions["flip"]["properties"]["decided_by"]["enum"] == [*DecidedBy]
+    options = f"--architecture a2 {_SMALL} {more}".split()
+    assert cli.run(["flip", *options, "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=_refuse)
+    assert [f"{e.json_path}: {e.message}" for e in FLIPS_VALIDATOR.iter_errors(document)] == []
+    assert {each["input"] for each in document["moved"]} == {*MovedInput}
+    for key in document:
+        assert not FLIPS_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        f"a2 {_SMALL}",
+        f"a2 {_SMALL} --price 2.50USD --scaling strong --communication 10% --to 8..4096",
+        f"a6 {_SMALL}",
+        "a4 --state-size 2.567GB --mtbf 4h --mtbf-scope job --node-share 78%",
+    ],
+)
+def test_the_schema_of_scale_knows_every_field_and_every_code(
+    more: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Draft202012Validator.check_schema(SCALE)
+    assert SCALE["properties"]["format"]["const"] == SCALE_FORMAT
+    assert SCALE["properties"]["version"]["const"] == SCALE_VERSION
+    definitions = SCALE["$defs"]
+    for name, kind in (
+        ("growth", Growth),
+        ("price", Price),
+        ("scale_rule", AppliedScaleRule),
+        ("mechanism_change", MechanismChange),
+    ):
+        assert set(definitions[name]["required"]) == {f.name for f in fields(kind)}, name
+    assert definitions["scenario"] == SCHEMA["$defs"]["scenario"]
+    for name in ("excluded", "shown"):
+        assert definitions[name] == SCHEMA["$defs"][name], name
+    growth = definitions["growth"]["properties"]
+    assert growth["scope"]["enum"] == [*MtbfScope]
+    assert growth["scaling"]["enum"] == [*Scaling]
+    assert growth["layout"]["enum"] == [*StateLayout]
+    assert definitions["scale_rule"]["properties"]["rule"]["enum"] == [*ScaleRule]
+    assert definitions["scale_point"]["properties"]["evidence"]["enum"] == [*EvidenceCode, None]
+    assert cli.run(["scale", "--architecture", *more.split(), "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=_refuse)
+    assert [f"{e.json_path}: {e.message}" for e in SCALE_VALIDATOR.iter_errors(document)] == []
+    for key in document:
+        assert not SCALE_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
 
 
 def test_the_schema_of_validations_knows_every_field_and_every_code() -> None:
