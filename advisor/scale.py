@@ -43,7 +43,14 @@ from advisor.units import (
     format_number,
     format_percent,
 )
-from db.records import Cadence, CalibrationPath, ClusterEvidence, Mechanism, TransferPath
+from db.records import (
+    Cadence,
+    CalibrationPath,
+    ClusterEvidence,
+    FailureScope,
+    Mechanism,
+    TransferPath,
+)
 
 LARGEST_WORLD_SIZE = 1_000_000
 SCAN_STEP = 0.02
@@ -51,14 +58,6 @@ SCAN_STEP = 0.02
 _REPLICATED_STATE = "replicated_state"
 _VARIED = 0
 _DOUBLINGS = 6
-
-
-class MtbfScope(StrEnum):
-    """Which interruptions the scenario's MTBF counts; only failures of nodes come with nodes."""
-
-    NODE = "node"
-    JOB = "job"
-    ALL = "all-interruptions"
 
 
 class Scaling(StrEnum):
@@ -104,7 +103,7 @@ class Growth:
     world_size: int
     ranks_per_node: int
     measured_world_size: int | None
-    scope: MtbfScope
+    scope: FailureScope
     node_share: float
     scaling: Scaling
     communication_share: float
@@ -126,7 +125,7 @@ class StatedGrowth:
 
     world_size: int | None = None
     ranks_per_node: int | None = None
-    scope: MtbfScope | None = None
+    scope: FailureScope | None = None
     node_share: float | None = None
     scaling: Scaling | None = None
     communication_share: float | None = None
@@ -431,15 +430,15 @@ def _measured_world_size(evidence: ClusterEvidence, architecture: str) -> int | 
     )
 
 
-def _scope(stated: StatedGrowth, assumed: list[str]) -> tuple[MtbfScope, float]:
+def _scope(stated: StatedGrowth, assumed: list[str]) -> tuple[FailureScope, float]:
     """The scope of the MTBF, and the share of those failures that nodes bring."""
     scope = stated.scope
     if scope is None:
-        scope = MtbfScope.NODE
+        scope = FailureScope.NODE
         if stated.node_share is None:
             assumed.append("the MTBF counts failures of nodes, which come with the nodes")
     if stated.node_share is None:
-        if scope is not MtbfScope.NODE:
+        if scope is not FailureScope.NODE:
             raise UserError(
                 f"an MTBF of scope {scope.value} counts what does not come with nodes as well: say "
                 "which share of these failures are of nodes"
@@ -447,10 +446,10 @@ def _scope(stated: StatedGrowth, assumed: list[str]) -> tuple[MtbfScope, float]:
         return scope, 1.0
     if not 0.0 <= stated.node_share <= 1.0:
         raise UserError("the share of failures of nodes must be from 0 % to 100 %")
-    if stated.scope is MtbfScope.NODE and stated.node_share != 1.0:
+    if stated.scope is FailureScope.NODE and stated.node_share != 1.0:
         raise UserError("all failures of scope node are of nodes: their share is 100 %")
     if stated.scope is None and stated.node_share != 1.0:
-        scope = MtbfScope.JOB
+        scope = FailureScope.JOB
     return scope, stated.node_share
 
 

@@ -27,13 +27,13 @@ from advisor.reports.scale_words import (
     verdict_lines,
 )
 from advisor.scale import (
-    MtbfScope,
     Scaling,
     StatedGrowth,
     StateLayout,
     parse_world_size,
     parse_world_sizes,
 )
+from db.records import FailureScope
 
 if TYPE_CHECKING:
     from advisor.recommendation import Excluded
@@ -63,7 +63,7 @@ FORMAT, VERSION = "failbench-advisor-scale", 1
 )
 @click.option(
     "--mtbf-scope",
-    type=click.Choice([each.value for each in MtbfScope]),
+    type=click.Choice([each.value for each in FailureScope]),
     help="What the MTBF counts: failures of nodes, unexpected interruptions of the job, or all "
     "interruptions.  [default: node]",
 )
@@ -132,7 +132,7 @@ def command(
     stated = StatedGrowth(
         world_size=world_size,
         ranks_per_node=ranks_per_node,
-        scope=None if mtbf_scope is None else MtbfScope(mtbf_scope),
+        scope=None if mtbf_scope is None else FailureScope(mtbf_scope),
         node_share=node_share,
         scaling=None if scaling is None else Scaling(scaling),
         communication_share=communication,

@@ -18,7 +18,6 @@ from advisor.reports.scale_words import (
     verdict_lines,
 )
 from advisor.scale import (
-    MtbfScope,
     Scaling,
     StatedGrowth,
     StateLayout,
@@ -33,6 +32,7 @@ from app import address
 from app.markdown import message
 from app.shown import Shown
 from app.widgets import answered, bullets, figure, section, wide_table
+from db.records import FailureScope
 
 T = TypeVar("T")
 E = TypeVar("E", bound=StrEnum)
@@ -100,7 +100,7 @@ def _growth() -> Callable[[], StatedGrowth]:
             left, "Regrouping, each rank more", "regroup-per-rank", DURATION_EXAMPLE,
             parse_duration_s,
         )  # fmt: skip
-        scope = _one(middle, "The MTBF counts", "mtbf-scope", MtbfScope)
+        scope = _one(middle, "The MTBF counts", "mtbf-scope", FailureScope)
         share = _text(middle, "Failures of nodes", "node-share", "100%", parse_fraction)
         layout = _one(middle, "State", "state-layout", StateLayout)
         scaling = _one(right, "Scaling", "scaling", Scaling)

@@ -19,7 +19,6 @@ from advisor.defaults import resolve
 from advisor.errors import UserError
 from advisor.scale import (
     Growth,
-    MtbfScope,
     Scale,
     ScaleRule,
     Scaling,
@@ -31,7 +30,14 @@ from advisor.scale import (
     scaled,
 )
 from advisor.scenario import Scenario, ScenarioInput
-from db.records import CalibrationFit, CalibrationPath, ClusterEvidence, FitModel, FittedNumber
+from db.records import (
+    CalibrationFit,
+    CalibrationPath,
+    ClusterEvidence,
+    FailureScope,
+    FitModel,
+    FittedNumber,
+)
 from tests.advisor.calibrations import fit
 
 _SETTINGS = settings(
@@ -57,7 +63,7 @@ _STATED = st.fixed_dictionaries(
         "communication_share": st.floats(0.0, 0.5),
         "layout": st.sampled_from(StateLayout),
         "regroup_per_rank_s": st.floats(0.0, 0.1),
-        "scope": st.just(MtbfScope.JOB),
+        "scope": st.just(FailureScope.JOB),
         "node_share": st.floats(0.0, 1.0),
     }
 )
@@ -119,7 +125,7 @@ def test_the_rules_by_hand(matilda: ClusterEvidence) -> None:
     asked = scenario(matilda, mtbf_s=86_400.0, step_time_s=0.1, duration_s=1e6, regroup_s=5.0)
     weak = growth(
         matilda, asked, communication_share=0.2, regroup_per_rank_s=0.01, node_share=0.5,
-        scope=MtbfScope.JOB, layout=StateLayout.SHARDED,
+        scope=FailureScope.JOB, layout=StateLayout.SHARDED,
     )  # fmt: skip
     moved, rules = scaled(asked, weak, 64)
     assert weak.world_size == 8
@@ -316,9 +322,9 @@ def test_native_degradation_has_no_cost(matilda: ClusterEvidence) -> None:
 @pytest.mark.parametrize(
     ("stated", "words"),
     [
-        ({"scope": MtbfScope.JOB}, "say which share"),
-        ({"scope": MtbfScope.ALL}, "say which share"),
-        ({"scope": MtbfScope.NODE, "node_share": 0.5}, "their share is 100 %"),
+        ({"scope": FailureScope.JOB}, "say which share"),
+        ({"scope": FailureScope.ALL}, "say which share"),
+        ({"scope": FailureScope.NODE, "node_share": 0.5}, "their share is 100 %"),
         ({"node_share": 1.5}, "from 0 % to 100 %"),
         ({"communication_share": -0.1}, "from 0 % to 100 %"),
         ({"fixed_share": 0.1}, "say strong scaling"),
@@ -342,11 +348,11 @@ def test_what_was_not_stated_is_said(matilda: ClusterEvidence) -> None:
     assert len(growth(matilda).assumed) == 6
     assert "4 ranks on a node, as on matilda-8xv100" in growth(matilda).assumed
     everything = growth(
-        matilda, world_size=8, ranks_per_node=4, scope=MtbfScope.NODE, scaling=Scaling.WEAK,
+        matilda, world_size=8, ranks_per_node=4, scope=FailureScope.NODE, scaling=Scaling.WEAK,
         communication_share=0.0, layout=StateLayout.REPLICATED,
     )  # fmt: skip
     assert everything.assumed == ()
-    assert growth(matilda, node_share=0.3).scope is MtbfScope.JOB
+    assert growth(matilda, node_share=0.3).scope is FailureScope.JOB
 
 
 def test_world_sizes_read() -> None:

@@ -50,14 +50,13 @@ from advisor.scale import (
     AppliedScaleRule,
     Growth,
     MechanismChange,
-    MtbfScope,
     ScaleRule,
     Scaling,
     StateLayout,
 )
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
 from advisor.validated import repeated, shortcomings, validated
-from db.records import Arrivals, DispersionKind, Evidence, Quantity, ValidationRole
+from db.records import Arrivals, DispersionKind, Evidence, FailureScope, Quantity, ValidationRole
 from tests.advisor.validated_runs import validated_run
 from tests.docs.documents import SCHEMAS, read, sections, table_with
 
@@ -386,7 +385,7 @@ def test_the_schema_of_scale_knows_every_field_and_every_code(
     for name in ("excluded", "shown"):
         assert definitions[name] == SCHEMA["$defs"][name], name
     growth = definitions["growth"]["properties"]
-    assert growth["scope"]["enum"] == [*MtbfScope]
+    assert growth["scope"]["enum"] == [*FailureScope]
     assert growth["scaling"]["enum"] == [*Scaling]
     assert growth["layout"]["enum"] == [*StateLayout]
     assert definitions["scale_rule"]["properties"]["rule"]["enum"] == [*ScaleRule]

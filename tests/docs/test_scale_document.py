@@ -7,11 +7,11 @@ from advisor.exact_time import SHOWN_DIFFERENCE
 from advisor.scale import (
     SCAN_STEP,
     Growth,
-    MtbfScope,
     ScalePoint,
     ScaleRule,
     StateLayout,
 )
+from db.records import FailureScope
 from tests.docs.documents import DOCS, code_words, read, sections, table_with, tables
 
 TEXT = read("scale.md")
@@ -22,7 +22,7 @@ def test_every_rule_is_there() -> None:
     words = code_words(RULES)
     assert {each.value for each in ScaleRule} <= words
     assert {each.value for each in StateLayout} <= words
-    assert {each.value for each in MtbfScope} <= words
+    assert {each.value for each in FailureScope} <= words
 
 
 def test_symbols_are_names_in_the_code() -> None:
