@@ -14,6 +14,7 @@ from advisor.printable import printable
 
 _COMMANDS = {
     "recommend": "Which mechanism, at which interval, finishes the job soonest.",
+    "next": "Which cell to measure next, so that the answer gets surer.",
     "pareto": "The measured trade-off of an architecture: who is on the frontier.",
     "crossover": "The MTBF at which two mechanisms take equally long.",
     "flip": "At which MTBF, lead, storage rate or save time another one is recommended.",

@@ -9,6 +9,7 @@ one of the two beside the real optimum, after clipping to what the limits allow.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,22 @@ class CostModel:
     min_interval_steps: int = 1
     overhead: float = 0.0
     lost_steps: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CostArrays:
+    """A cost model whose costs are arrays, one number a draw; the fields are CostModel's."""
+
+    is_periodic: bool
+    restore_s: Real
+    stall_s: Real = 0.0
+    interval_steps: int | None = None
+    min_interval_steps: int = 1
+    overhead: Real = 0.0
+    lost_steps: Real = 0.0
+
+
+Costs: TypeAlias = CostModel | CostArrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +89,7 @@ class Sweep:
     expected_s: NDArray[np.float64]
 
 
-def evaluate(model: CostModel, conditions: Conditions) -> Evaluation:
+def evaluate(model: Costs, conditions: Conditions) -> Evaluation:
     """Eq. (5) for one candidate, at the interval that minimises it if that is free."""
     if not model.is_periodic:
         return _evaluate_at(model, conditions, None)
@@ -81,7 +98,7 @@ def evaluate(model: CostModel, conditions: Conditions) -> Evaluation:
     return _evaluate_at(model, conditions, best_interval_steps(model, conditions))
 
 
-def best_interval_steps(model: CostModel, conditions: Conditions) -> NDArray[np.float64]:
+def best_interval_steps(model: Costs, conditions: Conditions) -> NDArray[np.float64]:
     """The whole number of steps that minimises Eq. (5) within the overhead limit.
 
     Whole numbers as floats. Where no interval keeps the limit, the longest possible one; where the
@@ -100,7 +117,7 @@ def best_interval_steps(model: CostModel, conditions: Conditions) -> NDArray[np.
 
 
 def interval_bounds(
-    model: CostModel, conditions: Conditions
+    model: Costs, conditions: Conditions
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Shortest and longest interval in steps: overhead limit, the model's own bound, the job.
 
@@ -113,13 +130,14 @@ def interval_bounds(
 
 
 def shortest_within(
-    stall_s: float, step_s: NDArray[np.float64], max_overhead: Real
+    stall_s: Real, step_s: NDArray[np.float64], max_overhead: Real
 ) -> NDArray[np.float64]:
     """The least whole I with stall / (I step) <= max_overhead, as that expression rounds."""
-    if stall_s == 0.0:
+    if not np.any(stall_s):
         return np.ones_like(step_s)
-    with np.errstate(divide="ignore", over="ignore"):
-        estimate = np.maximum(np.ceil(stall_s / (max_overhead * step_s)), 1.0)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        # fmax: where nothing stalls, a limit of 0 gives 0 / 0, and one step keeps it.
+        estimate = np.fmax(np.ceil(stall_s / (max_overhead * step_s)), 1.0)
     # The quotient's rounding can put the estimate one off either way: the limit itself decides.
     shorter = np.maximum(estimate - 1.0, 1.0)
     return np.where(
@@ -173,12 +191,12 @@ def _rows(columns: dict[str, NDArray[np.float64]], part: slice) -> Conditions:
     )
 
 
-def _fixed_per_failure_s(model: CostModel, conditions: Conditions) -> Real:
+def _fixed_per_failure_s(model: Costs, conditions: Conditions) -> Real:
     return conditions.detection_s + conditions.regroup_s + conditions.init_s + model.restore_s
 
 
 def _expected_over_interval(
-    model: CostModel, conditions: Conditions, fixed_s: Real, steps: NDArray[np.float64]
+    model: Costs, conditions: Conditions, fixed_s: Real, steps: NDArray[np.float64]
 ) -> Real:
     """Eq. (5) as a function of the interval, without the factor T0."""
     length_s = steps * conditions.step_time_s
@@ -186,7 +204,7 @@ def _expected_over_interval(
 
 
 def _evaluate_at(
-    model: CostModel, conditions: Conditions, steps: NDArray[np.float64] | None
+    model: Costs, conditions: Conditions, steps: NDArray[np.float64] | None
 ) -> Evaluation:
     if steps is None:
         overhead = np.asarray(model.overhead)

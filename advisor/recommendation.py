@@ -218,6 +218,104 @@ class Crossover:
     """Which of the two wins at MTBFs below the crossing; without one, everywhere."""
 
 
+class SpreadOrigin(StrEnum):
+    """What says how far a measured number may be off."""
+
+    OWN = "own"
+    """Its own runs."""
+    OWN_AND_POOLED = "own_and_pooled"
+    """Its own runs, steadied by those of the cluster's other points."""
+    POOLED = "pooled"
+    """Those of the other points: it was measured once."""
+    PAIRS = "pairs"
+    """The steps of its single run, with and without the mechanism in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnValue:
+    """A measured number that was drawn anew: `standard_error`, in its unit, times a Student-t
+    number with `degrees` degrees of freedom (None: a normal number) is added to it."""
+
+    point_id: str
+    quantity: str
+    value: float
+    n: int | None
+    standard_error: float
+    degrees: float | None
+    origin: SpreadOrigin
+
+
+@dataclass(frozen=True, slots=True)
+class HeldValue:
+    """A number that was not drawn, and why."""
+
+    point_id: str
+    quantity: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """One candidate over all draws, at its interval. Times in seconds, of the whole job.
+
+    The regret is how much longer it takes than the soonest of that draw; as a fraction, of the
+    soonest's time. `low_s` and `high_s` hold the middle 90 % of its expected completion times.
+    """
+
+    mechanism: str
+    best_probability: float
+    expected_regret_s: float
+    expected_regret_fraction: float
+    low_s: float
+    high_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertainty:
+    """What the measurements' dispersion does to the answer; without `chances`, `reason` says why.
+
+    `perfect_s`: what knowing every drawn number exactly would save in expectation (s).
+    """
+
+    seed: int
+    draws: int
+    chances: tuple[Chance, ...]
+    perfect_s: float
+    drawn: tuple[DrawnValue, ...]
+    held: tuple[HeldValue, ...]
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RegretChoice:
+    """One candidate at the interval with the least regret over a range of MTBFs.
+
+    Its regret at the two ends (s); no MTBF between them has a larger one.
+    """
+
+    mechanism: str
+    interval_steps: int | None
+    regret_low_s: float
+    regret_high_s: float
+    largest_regret_s: float
+    largest_regret_fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class MinimaxRegret:
+    """The answer where the MTBF is only known to lie between two ends (s); choices best first.
+
+    `held` is the recommended candidate at its recommended interval. Without choices, `reason`
+    says why.
+    """
+
+    mtbf_low_s: float
+    mtbf_high_s: float
+    choices: tuple[RegretChoice, ...]
+    held: RegretChoice | None
+    reason: str | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SourceNote:
     source_id: str
@@ -250,6 +348,10 @@ class Recommendation:
     warnings: tuple[str, ...]
     sources: tuple[SourceNote, ...]
     versions: Versions
+    uncertainty: Uncertainty | None = None
+    """How sure the answer is; None where that was not asked for."""
+    minimax: MinimaxRegret | None = None
+    """The answer over a range of MTBFs; None where that was not asked for."""
 
     def is_selected(self, candidate: Candidate) -> bool:
         return self.selected is not None and candidate.mechanism == self.selected.mechanism

@@ -19,8 +19,11 @@ from advisor.coverage import Coverage
 from advisor.coverage import coverage as covered
 from advisor.decide import decide
 from advisor.evidence import load_evidence
-from advisor.recommendation import Recommendation, Versions
+from advisor.recommendation import Recommendation, Uncertainty, Versions
 from advisor.scenario import Scenario
+from advisor.uncertainty.answer import uncertainty_of
+from advisor.uncertainty.cells import NextCells, next_cells
+from advisor.uncertainty.propagation import linear_costs
 from advisor.version import advisor_version
 from app.markdown import message
 from db import run_queries
@@ -156,6 +159,16 @@ def calibration(cluster: str) -> CalibrationSession | None:
 def recommend(found: Loaded, scenario: Scenario) -> Recommendation:
     """The answer, exactly as the command line computes it."""
     return decide(found.evidence, scenario, Versions(advisor_version(), HEAD, found.version))
+
+
+def how_sure(found: Loaded, recommendation: Recommendation) -> tuple[Uncertainty, NextCells]:
+    """How sure the answer is, and which cell to measure next, as the command line computes them."""
+    evidence = found.evidence
+    costs = linear_costs(evidence, recommendation.scenario, recommendation.candidates)
+    return (
+        uncertainty_of(evidence, recommendation, costs=costs),
+        next_cells(evidence, recommendation, costs=costs),
+    )
 
 
 def token(engine: Engine) -> str:

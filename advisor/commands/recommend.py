@@ -24,11 +24,28 @@ if TYPE_CHECKING:
 )
 @format_option(FORMATS, "table")
 @click.option(
+    "--uncertainty",
+    is_flag=True,
+    help="How sure the answer is: probability of best and expected regret of each candidate.",
+)
+@click.option(
+    "--mtbf-factor",
+    type=float,
+    metavar="F",
+    help="The MTBF is only known within a factor F: the choice with the least largest regret.",
+)
+@click.option(
     "--save", is_flag=True, help="Keep the answer in the database; its id goes to stderr."
 )
 @database_option
 def command(
-    fmt: str, save: bool, mtbf_from: str | None, db_url: str | None, **options: Any
+    uncertainty: bool,
+    mtbf_factor: float | None,
+    fmt: str,
+    save: bool,
+    mtbf_from: str | None,
+    db_url: str | None,
+    **options: Any,
 ) -> None:
     """Which mechanism, at which checkpoint interval, finishes the job soonest.
 
@@ -49,6 +66,13 @@ def command(
         else:
             question = _with_mtbf_of(engine, mtbf_from, options)
         recommendation = answer(question)
+        if uncertainty or mtbf_factor is not None:
+            # Imported here: draws need scipy, which an answer without them does not wait for.
+            from advisor.uncertainty.answer import with_uncertainty
+
+            recommendation = with_uncertainty(
+                question.evidence, recommendation, drawn=uncertainty, mtbf_factor=mtbf_factor
+            )
         text = render(recommendation, fmt, canvas())
         saved = keep(engine, recommendation) if save else None
     echo(text)

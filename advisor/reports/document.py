@@ -55,6 +55,8 @@ def to_document(recommendation: Recommendation) -> dict[str, Any]:
         "warnings": list(r.warnings),
         "sources": [asdict(s) for s in r.sources],
         "versions": asdict(r.versions),
+        "uncertainty": asdict(r.uncertainty) if r.uncertainty else None,
+        "minimax": asdict(r.minimax) if r.minimax else None,
     }
 
 
@@ -122,4 +124,7 @@ def _nested(document: Mapping[str, Any]) -> dict[str, Any]:
         "margin_s": margin["time_s"],
         "margin_fraction": margin["fraction"],
         "frontier": frontier,
+        # Absent from answers that were saved before they could be asked for.
+        "uncertainty": document.get("uncertainty"),
+        "minimax": document.get("minimax"),
     }

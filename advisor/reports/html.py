@@ -53,6 +53,8 @@ def render_html(report: Report, made_on: str) -> str:
         crossovers=[words.crossover_line(c) for c in r.crossovers],
         frontier=list(words.frontier_lines(r)),
         rules=list(words.rule_lines(r)),
+        uncertainty=list(words.uncertainty_lines(r)),
+        minimax=list(words.minimax_lines(r)),
         intervals=list(words.interval_lines(r)),
         seen=list(words.seen_lines(r)),
         evidence=list(words.evidence_lines(r)),

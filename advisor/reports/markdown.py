@@ -38,6 +38,8 @@ def _lines(recommendation: Recommendation) -> Iterator[str]:
         yield escape(words.EVIDENCE_LEGEND)
         yield ""
     yield from _list("Warnings", recommendation.warnings)
+    yield from _list("How sure", words.uncertainty_lines(recommendation))
+    yield from _list("Least largest regret", words.minimax_lines(recommendation))
     if recommendation.selected is not None and recommendation.selected.terms is not None:
         rows = words.term_cells(recommendation.selected)
         yield from _section("Expected time, term by term", _table(("term", "time"), rows))

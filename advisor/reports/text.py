@@ -29,6 +29,8 @@ def render(recommendation: Recommendation, canvas: Canvas) -> str:
         _candidates(console, recommendation)
         console.print(Text(words.EVIDENCE_LEGEND, style="dim"))
     _section(console, "Warnings", recommendation.warnings)
+    _section(console, "How sure", words.uncertainty_lines(recommendation))
+    _section(console, "Least largest regret", words.minimax_lines(recommendation))
     _section(console, "Why these figures", words.rule_lines(recommendation))
     _section(console, "Tried live", words.seen_lines(recommendation))
     _section(console, "Evidence", words.evidence_lines(recommendation))

@@ -1,11 +1,14 @@
 """Recommend: the answer first and in words, then everything behind it."""
 
+from dataclasses import replace
+
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from advisor.figures.time_split import time_split
 from advisor.recommendation import Recommendation
 from advisor.report import make_report
-from advisor.reports import words
+from advisor.reports import next_words, words
 from advisor.saved import save
 from app import address, data, tool_settings
 from app.markdown import escape, message
@@ -22,6 +25,8 @@ def page(shown: Shown) -> None:
     if recommendation is None:
         return
     _answer(recommendation)
+    # Filled in last: the answer does not wait for the draws.
+    beside = st.container()
     for warning in recommendation.warnings:
         st.warning(message(warning), icon=":material/warning:")
     if any(c.terms for c in recommendation.candidates):
@@ -34,11 +39,35 @@ def page(shown: Shown) -> None:
         st.subheader("Candidates")
         table(words.CANDIDATE_HEADER, map(words.candidate_cells, recommendation.candidates))
         st.caption(words.EVIDENCE_LEGEND)
+    below = st.container()
     section("What would flip it", map(words.crossover_line, recommendation.crossovers))
     section("Not offered", map(words.excluded_line, recommendation.excluded))
     tool_settings.choose(shown, recommendation)
     _details(recommendation)
     _take_away(shown, recommendation)
+    _how_sure(shown, recommendation, beside, below)
+
+
+def _how_sure(
+    shown: Shown, recommendation: Recommendation, beside: DeltaGenerator, below: DeltaGenerator
+) -> None:
+    """Probability and regret beside the answer; every candidate's, and what to measure next, below
+    the candidates."""
+    uncertainty, cells = data.how_sure(shown.loaded, recommendation)
+    if not uncertainty.chances:
+        return
+    known = replace(recommendation, uncertainty=uncertainty)
+    pick = uncertainty.chances[0]
+    beside.markdown(escape(words.sure_line(pick)))
+    with below, st.expander("How sure this is, and which cell to measure next"):
+        section("How sure", words.uncertainty_lines(known))
+        st.subheader("Measure this cell next")
+        helpful = next_words.helpful(cells)
+        if helpful:
+            table(next_words.HEADER, map(next_words.cells_row, helpful))
+            st.code(helpful[0].command, language="console", wrap_lines=True)
+        else:
+            bullets([next_words.ONLY_TOGETHER])
 
 
 def _answer(recommendation: Recommendation) -> None:

@@ -43,6 +43,26 @@ def test_recommend_says_how_far_each_rule_is_off(page: Page) -> None:
     assert "leave-one-out on this cluster: stall median 1.1 %, at most 10 %" in texts(shown)
 
 
+def test_recommend_says_how_sure_it_is_and_what_to_measure_next(page: Page) -> None:
+    shown = page("recommend")
+    assert "FT1 is the best with a probability of 100 %; expected regret 0 s" in texts(shown)
+    assert "Measuring any one cell again cannot change the pick." in texts(shown)
+    shown.selectbox(key="cluster").set_value("2-cores-8-ranks").run()
+    shown.text_input(key="mtbf").set_value("10m").run()
+    assert not shown.exception
+    assert "FT2 is the best with a probability of 88 %; expected regret 12 min" in texts(shown)
+    assert "FT3: the best with a probability of 10 %" in texts(shown)
+    (command,) = [c.value for c in shown.code if c.value.startswith("advisor measure")]
+    assert "--mechanism ft2 --trace none" in command
+
+
+def test_native_degradation_has_no_probability(page: Page) -> None:
+    shown = page("recommend", architecture="a6")
+    assert not shown.exception
+    assert "probability" not in texts(shown)
+    assert "Measure this cell next" not in [s.value for s in shown.subheader]
+
+
 def test_an_input_changes_the_answer_at_once(page: Page) -> None:
     shown = page("recommend")
     shown.text_input(key="warning-lead").set_value("2s").run()

@@ -90,7 +90,12 @@ def test_no_trouble_with_the_database_is_told_with_an_option(
         assert "--" not in texts(page("recommend", path))
 
 
-_MAKE_COMMANDS = ("advisor/emit/settings_for.py", "advisor/report.py", "advisor/reports/pdf.py")
+_MAKE_COMMANDS = (
+    "advisor/emit/settings_for.py",
+    "advisor/report.py",
+    "advisor/reports/pdf.py",
+    "advisor/uncertainty/measuring.py",
+)
 
 
 def test_no_message_that_the_app_could_show_names_an_option() -> None:

@@ -30,17 +30,24 @@ from advisor.flips import DecidedBy, Flip, MovedInput, Side
 from advisor.leave_one_out import Comparison, LeaveOneOut, NotPredicted
 from advisor.recommendation import (
     Candidate,
+    Chance,
     Crossover,
     Dominated,
+    DrawnValue,
     EvidenceCode,
     ExactTime,
     Excluded,
+    HeldValue,
+    MinimaxRegret,
     NativeDegradation,
+    RegretChoice,
     RuleCheck,
     RuleError,
     SeenError,
     SourceNote,
+    SpreadOrigin,
     Terms,
+    Uncertainty,
     UsedValue,
     Versions,
 )
@@ -55,6 +62,10 @@ from advisor.scale import (
     StateLayout,
 )
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
+from advisor.uncertainty.cells import FORMAT as NEXT_FORMAT
+from advisor.uncertainty.cells import VERSION as NEXT_VERSION
+from advisor.uncertainty.cells import CellValue, NextCells, Unvalued
+from advisor.uncertainty.measuring import Cell
 from advisor.validated import repeated, shortcomings, validated
 from db.records import Arrivals, DispersionKind, Evidence, FailureScope, Quantity, ValidationRole
 from tests.advisor.validated_runs import validated_run
@@ -90,6 +101,8 @@ FLIPS: dict[str, Any] = json.loads((SCHEMAS / "flips-1.schema.json").read_text(e
 FLIPS_VALIDATOR = Draft202012Validator(FLIPS)
 SCALE: dict[str, Any] = json.loads((SCHEMAS / "scale-1.schema.json").read_text(encoding="utf-8"))
 SCALE_VALIDATOR = Draft202012Validator(SCALE)
+NEXT: dict[str, Any] = json.loads((SCHEMAS / "next-1.schema.json").read_text(encoding="utf-8"))
+NEXT_VALIDATOR = Draft202012Validator(NEXT)
 OBJECTS = (
     _objects(SETTINGS, "settings document")
     | _objects(ABILITIES, "abilities document")
@@ -98,6 +111,7 @@ OBJECTS = (
     | _objects(SCHEMA, "document")
     | _objects(ACCURACY, "accuracy document")
     | _objects(VALIDATIONS, "validations document")
+    | _objects(NEXT, "next document")
 )
 _VALIDATORS = dict.fromkeys(_objects(VALIDATIONS, "validations document"), VALIDATIONS_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(
@@ -105,6 +119,7 @@ _VALIDATORS |= dict.fromkeys(
 ) | dict.fromkeys(_objects(ABILITIES, "abilities document"), Draft202012Validator(ABILITIES))
 _VALIDATORS |= dict.fromkeys(_objects(SCALE, "scale document"), SCALE_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(FLIPS, "flips document"), FLIPS_VALIDATOR)
+_VALIDATORS |= dict.fromkeys(_objects(NEXT, "next document"), NEXT_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(ACCURACY, "accuracy document"), ACCURACY_VALIDATOR) | (
     dict.fromkeys(_objects(SCHEMA, "document"), VALIDATOR)
 )
@@ -137,6 +152,13 @@ _SCENARIOS = {
     "slow-storage": f"--architecture a2 {_SMALL} --storage-write 100MB/s --max-overhead 0%",
     "no-memory": "--architecture a7 --state-size 2734.7MB --mtbf 4h --host-memory 1GB",
     "constant-failures": "--architecture a2 --state-size 204.7MB --mtbf 20s --detection 1s",
+    "unsure": f"--architecture a2 {_SMALL} --uncertainty --mtbf-factor 2",
+    "unsure-warned": f"--architecture a1-sync {_SMALL} --warning-lead 5s --uncertainty "
+    "--mtbf-factor 1",
+    "unsure-measured": "--cluster 2-cores-8-ranks --architecture a2 --mtbf 10m --uncertainty "
+    "--mtbf-factor 10",
+    "unsure-native": f"--architecture a6 {_SMALL} --uncertainty --mtbf-factor 2",
+    "unsure-none": f"--architecture a2 {_SMALL} --mechanism ft7,ft8 --uncertainty --mtbf-factor 2",
     "huge": "--architecture a2 --state-size 204.7MB --mtbf 30000y --duration 30000y",
 }
 
@@ -190,10 +212,11 @@ def test_the_scenarios_differ_in_kind(home: Path, capsys: pytest.CaptureFixture[
     assert given["assumed"] == {}
 
 
+@pytest.mark.parametrize("name", ["plain", "unsure", "unsure-native"])
 def test_a_saved_answer_is_the_same_document(
-    home: Path, capsys: pytest.CaptureFixture[str]
+    name: str, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.run(["recommend", *_SCENARIOS["plain"].split(), "--format", "json", "--save"]) == 0
+    assert cli.run(["recommend", *_SCENARIOS[name].split(), "--format", "json", "--save"]) == 0
     said = capsys.readouterr()
     saved = said.err.split()[2].rstrip(":")
     assert cli.run(["report", saved, "--format", "json"]) == 0
@@ -258,6 +281,7 @@ def _description(schema: dict[str, Any]) -> str:
     definitions = ACCURACY["$defs"] | SCHEMA["$defs"] | VALIDATIONS["$defs"]
     definitions |= SETTINGS["$defs"] | ABILITIES["$defs"]
     definitions |= FLIPS["$defs"] | SCALE["$defs"]
+    definitions |= SETTINGS["$defs"] | ABILITIES["$defs"] | NEXT["$defs"]
     return str(definitions[schema["$ref"].removeprefix("#/$defs/")]["description"])
 
 
@@ -292,10 +316,19 @@ def test_the_schema_knows_every_field_and_every_code() -> None:
         ("crossover", Crossover, set()),
         ("source", SourceNote, set()),
         ("versions", Versions, set()),
+        ("uncertainty", Uncertainty, set()),
+        ("chance", Chance, set()),
+        ("drawn_value", DrawnValue, set()),
+        ("held_value", HeldValue, set()),
+        ("minimax", MinimaxRegret, set()),
+        ("regret_choice", RegretChoice, set()),
     ):
         assert set(definitions[name]["required"]) == {f.name for f in fields(kind)} - apart, name
     assert definitions["rule_check"]["properties"]["rule"]["enum"] == [*Rule]
     assert definitions["rule_error"]["properties"]["part"]["enum"] == [*Part]
+    assert definitions["drawn_value"]["properties"]["origin"]["enum"] == [*SpreadOrigin]
+    for name in ("drawn_value", "held_value"):
+        assert definitions[name]["properties"]["quantity"]["enum"] == [*Quantity]
     used = definitions["used"]["properties"]
     assert used["quantity"]["enum"] == [*Quantity]
     assert used["evidence"]["enum"] == [*Evidence]
@@ -395,6 +428,30 @@ def test_the_schema_of_scale_knows_every_field_and_every_code(
     assert [f"{e.json_path}: {e.message}" for e in SCALE_VALIDATOR.iter_errors(document)] == []
     for key in document:
         assert not SCALE_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
+@pytest.mark.parametrize(
+    "options",
+    [
+        f"--architecture a2 {_SMALL}",
+        f"--architecture a6 {_SMALL}",
+        f"--architecture a2 {_SMALL} --restore-basis calibrated --warning-lead 5s",
+        "--cluster 2-cores-8-ranks --architecture a2 --mtbf 10m",
+    ],
+)
+def test_the_schema_of_next_knows_every_field(
+    options: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Draft202012Validator.check_schema(NEXT)
+    assert NEXT["properties"]["format"]["const"] == NEXT_FORMAT
+    assert NEXT["properties"]["version"]["const"] == NEXT_VERSION
+    assert set(NEXT["required"]) == {f.name for f in fields(NextCells)} | {"format", "version"}
+    of_cell = {f.name for kind in (Cell, CellValue) for f in fields(kind)} - {"cell"}
+    assert set(NEXT["$defs"]["measurable_cell"]["required"]) == of_cell
+    assert set(NEXT["$defs"]["unvalued"]["required"]) == {f.name for f in fields(Unvalued)}
+    assert cli.run(["next", *options.split(), "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=_refuse)
+    assert [f"{e.json_path}: {e.message}" for e in NEXT_VALIDATOR.iter_errors(document)] == []
+    for key in document:
+        assert not NEXT_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
 
 
 def test_the_schema_of_validations_knows_every_field_and_every_code() -> None:
