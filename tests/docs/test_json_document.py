@@ -428,6 +428,8 @@ def test_the_schema_of_scale_knows_every_field_and_every_code(
     assert [f"{e.json_path}: {e.message}" for e in SCALE_VALIDATOR.iter_errors(document)] == []
     for key in document:
         assert not SCALE_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
+
+
 @pytest.mark.parametrize(
     "options",
     [
