@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from math import isfinite
 
 import numpy as np
 
@@ -28,7 +27,7 @@ from advisor.recommendation import (
     SourceNote,
     Versions,
 )
-from advisor.scenario import FailureRegime, IntervalPolicy, Scenario
+from advisor.scenario import RANGES, FailureRegime, IntervalPolicy, Scenario
 from advisor.units import format_bytes, format_duration, format_percent
 from db.records import ClusterEvidence, Evidence, Quantity
 
@@ -87,7 +86,7 @@ def exact_time(scenario: Scenario, candidate: Candidate) -> ExactTime | None:
     exact_s = float(exact_completion_s(model, conditions, float(interval_steps)))
     can_vary = candidate.young_interval_s is not None
     interval = interval_choice(model, conditions, interval_steps) if can_vary else None
-    if not isfinite(exact_s):
+    if not exact_s <= RANGES["duration_s"][1]:
         return ExactTime(None, None, True, interval)
     difference = exact_s / first_order_s - 1.0
     return ExactTime(exact_s, difference, abs(difference) > SHOWN_DIFFERENCE, interval)

@@ -19,7 +19,8 @@ restore, which limits bound: it is the answer below one value at most and never 
 save times need no scan.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -212,16 +213,23 @@ def _scanned(moved: MovedInput, low: float, high: float) -> Iterable[float]:
     return [low, *(min(float(v), high) for v in np.geomspace(start, high, points))]
 
 
-def _save_times(evidence: ClusterEvidence, scenario: Scenario) -> Iterable[Moved]:
-    """The save time of each mechanism whose saves are known, moved alone."""
-    low, high = RANGES["save_s"]
+def _known_saves(evidence: ClusterEvidence, scenario: Scenario) -> Iterator[tuple[str, float]]:
+    """Each mechanism that saves, with what one save costs (s)."""
     for name, mechanism in evidence.mechanisms.items():
-        try:
+        with suppress(NoPredictionError):
             save_s = save_time_s(predict(evidence, scenario, mechanism))
-        except NoPredictionError:
-            continue
-        if save_s is None:
-            continue
+            if save_s is not None:
+                yield name, save_s
+
+
+def _save_times(evidence: ClusterEvidence, scenario: Scenario) -> Iterator[Moved]:
+    """What a save costs of each mechanism whose saves are known, moved alone."""
+    low, high = RANGES["save_s"]
+    known = dict(_known_saves(evidence, scenario))
+    if not known:
+        missing = "no mechanism is known to save anything here"
+        yield Moved(MovedInput.SAVE_TIME, None, None, low, high, (), missing)
+    for name, save_s in known.items():
 
         def answers(value: float, name: str = name) -> Consideration:
             return consider(evidence, scenario, {name: value})

@@ -665,13 +665,21 @@ def _path_scale(
 def _storage_scale(
     evidence: ClusterEvidence, scenario: Scenario, path: TransferPath, trail: _Trail
 ) -> float:
-    """Measured rate / stated rate of the storage, where the path is storage at all."""
+    """Measured rate / stated rate of the storage, where the path is storage at all. Raises
+    NoPredictionError where a rate is stated that cannot be compared with one of the cluster's."""
     stated = _storage_rate(scenario, path)
+    if stated is None:
+        return 1.0
     measured = bandwidth_bytes_per_s(evidence, path)
-    if stated is None or measured is None or is_same(stated, measured):
+    name = path.value.replace("_", " ")
+    if measured is None:
+        raise NoPredictionError(
+            f"a {name} rate of {format_bytes_per_s(stated)} is given, and the cluster has no "
+            "measured one to compare it with: leave it out for the times as measured"
+        )
+    if is_same(stated, measured):
         return 1.0
     distance = ratio_distance(stated, measured)
-    name = path.value.replace("_", " ")
     _require_near(
         f"a {name} rate of {format_bytes_per_s(stated)}",
         distance,

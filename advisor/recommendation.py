@@ -112,7 +112,7 @@ class ExactTime:
     """The expected time without Eq. (5)'s simplifications (advisor/exact_time.py)."""
 
     completion_s: float | None
-    """None: longer than a float holds; the job practically never ends."""
+    """None: longer than any duration that can be asked for; the job practically never ends."""
     difference_fraction: float | None
     """Exact / Eq. (5) - 1; None with `completion_s`."""
     is_flagged: bool

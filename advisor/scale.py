@@ -23,19 +23,19 @@ cost comes from measurements at their own number of ranks, and is taken to hold.
 copies are with peers, or after which others go on, needs those others.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import ceil
 
 from advisor.calibration import newest_fits
-from advisor.candidates import consider
+from advisor.candidates import Consideration, consider
 from advisor.changes import changes_along, halved_whole
 from advisor.cost import Price, gpu_hours, money
 from advisor.decide import exact_time
 from advisor.errors import UserError
 from advisor.recommendation import Candidate, ExactTime, Excluded
-from advisor.scenario import Scenario
+from advisor.scenario import Scenario, require_in_range
 from advisor.units import (
     format_bytes,
     format_bytes_per_s,
@@ -57,6 +57,12 @@ SCAN_STEP = 0.02
 """World sizes looked at differ by 2 % at most, or by one node (rank, where some fill none)."""
 _REPLICATED_STATE = "replicated_state"
 _VARIED = 0
+_ROUNDING = 1e-9
+_MOVED = (
+    *("mtbf_s", "step_time_s", "duration_s", "state_bytes", "regroup_s"),
+    *("storage_write_bytes_per_s", "storage_read_bytes_per_s"),
+)
+"""Fields of a scenario that a number of ranks moves."""
 _DOUBLINGS = 6
 
 
@@ -282,7 +288,9 @@ def scaled(
     ratio = world_size / growth.world_size
     step = _step_factor(growth, world_size)
     steps = 1.0 / ratio if growth.scaling is Scaling.WEAK else 1.0
-    shrink = 1.0 / ratio if growth.layout is StateLayout.SHARDED else 1.0
+    # Without a rate there is nothing to say that shared storage takes as long for the same total,
+    # so what a rank saves is held instead.
+    shrink = 1.0 / ratio if _shrinks(scenario, growth) else 1.0
     regroup_s = max(
         scenario.regroup_s + growth.regroup_per_rank_s * (world_size - growth.world_size), 0.0
     )
@@ -330,9 +338,19 @@ def scale(
             MechanismChange(int(c.low) * unit, int(c.high) * unit, c.before, c.after)
             for c in changes
         ),
-        soonest=min(ending, key=lambda p: (p.exact_s, p.world_size), default=None),
-        cheapest=min(timed, key=lambda p: (p.gpu_hours, p.world_size), default=None),
+        soonest=_least(ending, lambda p: p.exact_s),
+        cheapest=_least(timed, lambda p: p.gpu_hours),
     )
+
+
+def _least(
+    points: Sequence[ScalePoint], value: Callable[[ScalePoint], float | None]
+) -> ScalePoint | None:
+    """The point of the least value; of those that differ by rounding only, that of fewest ranks."""
+    values = [found for point in points if (found := value(point)) is not None]
+    limit = min(values, default=0.0) * (1.0 + _ROUNDING)
+    least = [p for p in points if (found := value(p)) is not None and found <= limit]
+    return min(least, key=lambda p: p.world_size, default=None)
 
 
 def default_world_sizes(growth: Growth) -> tuple[int, ...]:
@@ -382,7 +400,7 @@ def _point(
     evidence: ClusterEvidence, scenario: Scenario, growth: Growth, world_size: int
 ) -> ScalePoint:
     moved, rules = scaled(scenario, growth, world_size)
-    considered = consider(evidence, moved)
+    considered = _considered(evidence, moved)
     too_few = {
         candidate.mechanism: reason
         for candidate in considered.candidates
@@ -398,6 +416,16 @@ def _point(
         exact=None if selected is None else exact_time(moved, selected),
         excluded=(*considered.excluded, *(Excluded(*each) for each in too_few.items())),
     )
+
+
+def _considered(evidence: ClusterEvidence, moved: Scenario) -> Consideration:
+    """As for a scenario that somebody stated: none is answered outside the ranges of its inputs."""
+    try:
+        for name in _MOVED:
+            require_in_range(name, getattr(moved, name))
+    except UserError as error:
+        return Consideration((), tuple(Excluded(m, str(error)) for m in evidence.mechanisms))
+    return consider(evidence, moved)
 
 
 def _too_few_ranks(mechanism: Mechanism, world_size: int) -> str | None:
@@ -513,6 +541,12 @@ def _ring(world_size: int) -> float:
     return (world_size - 1) / world_size
 
 
+def _shrinks(scenario: Scenario, growth: Growth) -> bool:
+    """Whether each rank's part of the state is counted as smaller on more ranks."""
+    rates = scenario.storage_write_bytes_per_s, scenario.storage_read_bytes_per_s
+    return growth.layout is StateLayout.SHARDED and None not in rates
+
+
 def _times(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
@@ -546,7 +580,13 @@ def _rules(
         f"failure-free time: the same samples, {format_duration(after.duration_s)} instead of "
         f"{format_duration(before.duration_s)}",
     )
-    if growth.layout is StateLayout.SHARDED:
+    if growth.layout is StateLayout.SHARDED and not _shrinks(before, growth):
+        yield rule(
+            ScaleRule.STATE,
+            "state: its total stays, and storage that all ranks share takes as long for it; since "
+            "no storage rate is known, saves and restores are held",
+        )
+    elif growth.layout is StateLayout.SHARDED:
         yield rule(
             ScaleRule.STATE,
             f"state: its total stays, {format_bytes(after.state_bytes)} a rank instead of "

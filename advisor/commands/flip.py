@@ -107,6 +107,7 @@ _COLUMNS = (
     *("input", "of_mechanism", "unit", "stands_at", "value"),
     *("below", "below_interval_steps", "below_expected_s"),
     *("above", "above_interval_steps", "above_expected_s", "decided_by", "reason"),
+    "is_flagged",
 )
 
 
@@ -120,7 +121,7 @@ def _csv_rows(found: "Sequence[Moved]") -> Iterator[tuple[object, ...]]:
             ]
             yield (
                 *(each.moved.value, each.mechanism, _unit(each), each.stands_at, flip.value),
-                *(*sides, flip.decided_by.value, flip.reason),
+                *(*sides, flip.decided_by.value, flip.reason, flip.is_flagged),
             )
 
 
@@ -168,7 +169,9 @@ def _rows(each: "Moved") -> Iterator[tuple[str, ...]]:
 
 def _label(each: "Moved") -> str:
     if each.mechanism is not None:
-        return f"save time of {each.mechanism.upper()}"
+        return f"cost of a save of {each.mechanism.upper()}"
+    if each.moved.value == _SAVE_TIME:
+        return "cost of a save"
     return BY_OPTION[each.moved.value].label
 
 

@@ -50,7 +50,7 @@ def verdict_lines(found: Scale) -> Iterator[str]:
     verb = "finish" if soonest.world_size > 1 else "finishes"
     ends = f"{_ranks(soonest)} {verb} soonest, in {time} (exact)"
     if found.no_gain_beyond is None:
-        yield f"{ends}: up to there, more ranks shorten the job."
+        yield f"{ends}, of the numbers that were looked at."
     else:
         yield f"{ends}: more ranks do not shorten the job."
     if cheapest.gpu_hours is not None:

@@ -3,6 +3,7 @@
 from math import ceil, exp, inf, log, log1p, sqrt
 
 import numpy as np
+from scipy.special import stdtrit
 
 from advisor.simulation.times import Seconds
 
@@ -12,7 +13,6 @@ _WIDTH = log1p(PRECISION)
 """Of a bin, in the logarithm of the excess over the least, in times of it."""
 _SMALLEST, _LARGEST = 1e-9, 1e6
 """Excesses up to the smallest share the first bin, those from the largest on the last one."""
-_NORMAL_95 = 1.959963984540054
 
 
 class Sketch:
@@ -49,7 +49,8 @@ class Sketch:
         """Of the 95 % interval of the mean; infinity with one value."""
         if self.count < 2:
             return inf
-        return _NORMAL_95 * sqrt(self._squares / (self.count - 1) / self.count)
+        free = self.count - 1
+        return float(stdtrit(free, 0.975)) * sqrt(self._squares / free / self.count)
 
     def quantile(self, share: float) -> float:
         """The least value that at least this share of the values (above 0, at most 1) is up to."""

@@ -1,5 +1,6 @@
 """Who is a candidate: every rule at its edge, with the numbers in its reason."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -161,6 +162,17 @@ def test_storage_rate_rule_touches_disk_saves_only(matilda: ClusterEvidence) -> 
     assert by_name["ft3"].overhead == pytest.approx(0.0119)
     slow = answer(matilda, storage_write_bytes_per_s=1.37e9 / 21)
     assert "the limit is 20" in reason(slow, "ft1")
+
+
+def test_a_storage_rate_that_cannot_be_compared_is_no_data(matilda: ClusterEvidence) -> None:
+    """The cluster's own saves may have been made at any rate."""
+    bare = replace(matilda, calibrations=())
+    asked = ScenarioInput(architecture="a2", state_bytes=204_700_000, mtbf_s=14_400.0)
+    own = {c.mechanism for c in recommend(bare, asked).candidates}
+    found = recommend(bare, replace(asked, storage_write_bytes_per_s=1e3))
+    assert {"ft1", "ft3"} <= own
+    assert own - {c.mechanism for c in found.candidates} == {"ft1"}
+    assert "no measured one to compare it with" in reason(found, "ft1")
 
 
 def test_an_asynchronous_save_is_not_offered_more_often_than_it_persists(

@@ -229,6 +229,13 @@ def test_it_is_said_where_equation_5_is_off(matilda: ClusterEvidence) -> None:
     assert all(flip.is_flagged for flip in shares(60.0))
 
 
+def test_where_nothing_saves_it_is_said(matilda: ClusterEvidence) -> None:
+    none = replace(matilda, points=tuple(p for p in matilda.points if p.mechanism == "ft9"))
+    (found,) = flips(none, scenario(matilda), (MovedInput.SAVE_TIME,))
+    assert (found.mechanism, found.flips) == (None, ())
+    assert found.not_moved == "no mechanism is known to save anything here"
+
+
 def test_what_cannot_be_moved_says_what_can() -> None:
     assert parse_moved(("mtbf", "save-time", "mtbf")) == (MovedInput.MTBF, MovedInput.SAVE_TIME)
     with pytest.raises(UserError, match="'steps' cannot be moved: write some of mtbf, warning"):

@@ -294,6 +294,39 @@ def test_no_data_is_no_data(matilda: ClusterEvidence) -> None:
     assert any(excluded.is_too_far for excluded in found.points[-1].excluded)
 
 
+def test_without_a_storage_rate_saves_of_a_sharded_state_are_held(
+    matilda: ClusterEvidence,
+) -> None:
+    """A save to storage that all share takes as long for the same total, whatever its rate."""
+    bare = replace(matilda, calibrations=())
+    asked = scenario(bare, architecture="a5", state_bytes=204_700_000)
+    assert asked.storage_write_bytes_per_s is None
+    grown = growth(bare, asked, world_size=8, layout=StateLayout.SHARDED)
+    there, rules = scaled(asked, grown, 64)
+    assert there.state_bytes == asked.state_bytes
+    (said,) = (rule.words for rule in rules if rule.rule is ScaleRule.STATE)
+    assert "saves and restores are held" in said
+    assert ScaleRule.STORAGE not in {rule.rule for rule in rules}
+
+
+def test_sizes_that_differ_by_rounding_are_one(matilda: ClusterEvidence) -> None:
+    """GPU-hours of FT1 under weak scaling without a fixed part: as many on 1, 2, 3 and 4 ranks."""
+    found = scale(matilda, scenario(matilda), growth(matilda), [1, 2, 3, 4, 8])
+    hours = [point.gpu_hours for point in found.points[:4] if point.gpu_hours]
+    assert found.cheapest is not None
+    assert max(hours) == pytest.approx(min(hours), rel=1e-9)
+    assert found.cheapest.world_size == 1
+
+
+def test_nothing_is_answered_outside_the_ranges_of_a_scenario(matilda: ClusterEvidence) -> None:
+    asked = scenario(matilda, mtbf_s=0.1)
+    found = scale(matilda, asked, growth(matilda, asked), [8, 80_000])
+    assert found.points[1].selected is None
+    assert {e.mechanism for e in found.points[1].excluded} == set(matilda.mechanisms)
+    assert "MTBF" in found.points[1].excluded[0].reason
+    assert "it must be from 1 ms" in found.points[1].excluded[0].reason
+
+
 def test_what_needs_others_is_not_offered_without_them(matilda: ClusterEvidence) -> None:
     asked = scenario(matilda, mechanisms=("ft2", "ft6"))
     found = scale(matilda, asked, growth(matilda, asked), (1, 2, 3))

@@ -16,7 +16,7 @@ _ROWS = {
     MovedInput.STORAGE_READ: (
         "storage write rate, storage read rate", "storage_read_bytes_per_s", "1 B/s to 1e15 B/s",
     ),
-    MovedInput.SAVE_TIME: ("save time of a mechanism", "save_s", "1 us to 1e12 s"),
+    MovedInput.SAVE_TIME: ("cost of a save of a mechanism", "save_s", "1 us to 1e12 s"),
 }  # fmt: skip
 _RANGES = {
     "1 ms to 1e12 s": (1e-3, 1e12),

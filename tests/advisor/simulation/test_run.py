@@ -166,6 +166,14 @@ def test_replications_are_added_until_the_interval_is_narrow() -> None:
     assert (capped.replications, capped.is_narrow) == (700, False)
 
 
+def test_it_is_not_narrow_before_enough_jobs_met_a_failure() -> None:
+    """A first block without any looks as if nothing could happen."""
+    rare = Process(1e3, Exponential(3e7), (Tier(300.0, 5.0, 20.0),), detection_s=1e5)
+    found = simulate(rare, 1, block=5_000, most=60_000)
+    assert 0.0 < found.failures * found.replications < 30.0
+    assert (found.replications, found.is_narrow) == (60_000, False)
+
+
 def test_a_seed_is_a_simulation() -> None:
     process = Process(1e4, Weibull(900.0, 0.7), (Tier(300.0, 5.0, 20.0),))
     first, again, other = (simulate(process, seed, most=400, block=400) for seed in (1, 1, 2))
@@ -176,7 +184,8 @@ def test_a_seed_is_a_simulation() -> None:
 
 def test_without_failures_in_reach_every_job_takes_the_same() -> None:
     process = Process(1e4, Constant(1e12), (Tier(300.0, 5.0, 20.0),), overhead=0.1)
-    found = simulate(process, 1, block=50)
+    found = simulate(process, 1, block=50, most=100)
+    assert not found.is_narrow  # what a failure costs was not seen
     assert found.mean_s == pytest.approx(11_000.0 + 33 * 5.0)
     assert found.half_width_s == pytest.approx(0.0, abs=1e-6)
     assert found.failures == 0.0
