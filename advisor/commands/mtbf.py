@@ -10,13 +10,13 @@ from advisor.commands.options import DURATION_OR_NONE, Parsed, database_option
 from advisor.commands.output import echo, echo_json, echo_table
 from advisor.errors import UserError
 from advisor.failure_logs.formats import NAMES
+from advisor.failure_logs.quantities import MOST_ASKED_NODES
 from advisor.printable import printable
 
 if TYPE_CHECKING:
     from advisor.failure_logs.estimate import Estimate
 
 _COUNTS = ("infra", "infra+abort", "all")
-_MOST_NODES = 10**7
 
 
 def _zone(text: str) -> tzinfo:
@@ -43,7 +43,7 @@ def _estimate_name(text: str) -> str:
 )
 @click.option(
     "--nodes",
-    type=click.IntRange(1, _MOST_NODES),
+    type=click.IntRange(1, MOST_ASKED_NODES),
     help="Size for which the MTBF is wanted.  [default: the mean size in the log]",
 )
 @click.option(

@@ -58,7 +58,8 @@ def weibull(
 
     def likelihood(log_shape: float) -> float:
         shape = exp(log_shape)
-        total = float(np.exp(shape * all_logs).sum())
+        with np.errstate(over="ignore"):  # as unlikely as it gets: an infinite total says so
+            total = float(np.exp(shape * all_logs).sum())
         if floor is not None:
             total -= len(all_logs) * exp(shape * floor)
         if total <= 0.0:  # gaps that differ from the shortest possible one by rounding only

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 MOST_NODES = 200_000
 """A list that names more is not read."""
 
+_MOST_BRACKETS = 10
+_MOST_DIGITS = 20
+
 _PART = re.compile(r"[^,\[\]]*(?:\[[^\[\]]*\][^,\[\]]*)*")
 
 
@@ -17,6 +20,8 @@ def expand(text: str) -> tuple[str, ...]:
         part = _PART.match(text, position)
         assert part is not None  # the pattern also matches nothing
         if not part.group():
+            raise ValueError("not a list of nodes")
+        if part.group().count("[") > _MOST_BRACKETS:
             raise ValueError("not a list of nodes")
         for name in _expand_part(part.group()):
             names.append(name)
@@ -44,7 +49,7 @@ def _expand_part(part: str) -> Iterator[str]:
 
 def _numbers(piece: str) -> Iterator[str]:
     low, dash, high = piece.partition("-")
-    if not low.isdecimal() or (dash and not high.isdecimal()):
+    if not low.isdecimal() or (dash and not high.isdecimal()) or len(low) > _MOST_DIGITS:
         raise ValueError("not a range of nodes")
     last = int(high) if dash else int(low)
     if last < int(low) or last - int(low) >= MOST_NODES:

@@ -4,12 +4,19 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from advisor.failure_logs.clock import ENDS_BEFORE_START, Clock
+from advisor.failure_logs.quantities import (
+    IMPOSSIBLE_DURATION,
+    IMPOSSIBLE_NODES,
+    duration_s,
+    node_count,
+)
 from advisor.failure_logs.records import AtRisk, Entry, Interruption
 from advisor.failure_logs.states import Ending, State, state_of
 
 NEVER_STARTED = "it never started"
 ANOTHER_ROW = "another row has the same run of the job"
-_WRONG_TIMES = (ENDS_BEFORE_START,)
+_SAID = (ENDS_BEFORE_START, IMPOSSIBLE_DURATION, IMPOSSIBLE_NODES)
+"""Mistakes that have a line of their own in the account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,23 +40,26 @@ def run_or_entry(
     end: str | None,
     clock: Clock,
     *,
-    duration_s: float | None = None,
-    nodes: int | None = None,
+    duration: float | str | None = None,
+    nodes: float | str | None = None,
     names: tuple[str, ...] = (),
 ) -> Run | Entry:
-    """The run, or an entry that says why the row is excluded. Raises ValueError on a bad time.
+    """The run, or an entry that says why the row is excluded. Raises ValueError on a bad time or
+    number.
 
-    `start` and `end` are None where the log has no value.
+    `start`, `end`, `duration` and `nodes` are None where the log has no value.
     """
     found = state_of(state)
     if found is None:
         return Entry(row, state, excluded=f"a state that is not known: {state[:40] or 'none'}")
-    if found.ending is Ending.WAITING or start is None or nodes == 0:
+    size = None if nodes is None else node_count(nodes)
+    length_s = None if duration is None else duration_s(duration)
+    if found.ending is Ending.WAITING or start is None or size == 0:
         return Entry(row, found.name, excluded=f"{found.name}: {NEVER_STARTED}")
-    start_s, end_s = clock.span_s(start, end, duration_s)
+    start_s, end_s = clock.span_s(start, end, length_s)
     if end_s is None and found.ending is not Ending.RUNNING:
         return malformed(row, f"{found.name} without an end")
-    return Run(row, job, found, start_s, end_s, nodes, names)
+    return Run(row, job, found, start_s, end_s, size, names)
 
 
 def malformed(row: int, why: str) -> Entry:
@@ -60,7 +70,7 @@ def malformed(row: int, why: str) -> Entry:
 def unreadable(row: int, error: Exception) -> Entry:
     """A row with a time or number that cannot be read; such rows share a line of the account."""
     said = str(error)
-    return malformed(row, said if said in _WRONG_TIMES else "a time or a number cannot be read")
+    return malformed(row, said if said in _SAID else "a time or a number cannot be read")
 
 
 def entries(found: Iterable[Run | Entry]) -> tuple[Entry, ...]:

@@ -31,6 +31,8 @@ def parse_log(content: bytes, called: str, name: str, clock: Clock) -> Log:
         return format_of(name).parse(text, clock)
     except UserError as error:
         raise UserError(f"{called} cannot be read as {name}: {error}") from None
+    except RecursionError:
+        raise UserError(f"{called} cannot be read as {name}: it is nested too deeply") from None
 
 
 def _recognised(text: str, called: str) -> str:

@@ -11,6 +11,7 @@ from advisor.failure_logs.clock import Clock, parse_zone
 from advisor.failure_logs.counting import CountMode, Question
 from advisor.failure_logs.estimate import Estimate, estimate
 from advisor.failure_logs.formats import NAMES
+from advisor.failure_logs.quantities import MOST_ASKED_NODES
 from advisor.failure_logs.reading import AUTO, parse_log
 from advisor.failure_logs.records import Log
 from advisor.failure_logs.windows import parse_window
@@ -28,7 +29,7 @@ from db.errors import NameTakenError
 from db.records import FailureScope
 
 _LARGEST_MB = 200
-_MOST_DIGITS = 7
+_MOST_DIGITS = len(str(MOST_ASKED_NODES))
 _READ = "_failure_log"
 _COUNTS = {
     CountMode.INFRA.value: "the cluster's failures",
@@ -126,8 +127,12 @@ def _nodes(text: str) -> int | None:
     digits = text.strip()
     if not digits:
         return None
-    if not (digits.isascii() and digits.isdigit() and int(digits) > 0):
-        raise UserError(f"Nodes: {text!r} is not a number of nodes: write a whole number from 1")
+    whole = digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
+    if not (whole and 1 <= int(digits) <= MOST_ASKED_NODES):
+        raise UserError(
+            f"Nodes: {text[:40]!r} is not a number of nodes: write a whole number from 1 to "
+            f"{MOST_ASKED_NODES:,}"
+        )
     return int(digits)
 
 

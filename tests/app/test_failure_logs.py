@@ -81,6 +81,8 @@ def test_it_is_saved_under_a_name_once(page: Page, own_database: Path) -> None:
     [
         ({"log_nodes": "many"}, "whole number"),
         ({"log_nodes": "0"}, "whole number"),
+        ({"log_nodes": "9" * 5000}, "whole number"),
+        ({"log_nodes": "10000001"}, "whole number from 1 to 10,000,000"),
         ({"log_window": "yesterday"}, "yesterday"),
         ({"log_coalesce": "5"}, "no unit"),
         ({"log_tz": "Mars/Base"}, "Europe/Berlin"),

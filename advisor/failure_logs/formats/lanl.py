@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from advisor.errors import UserError
 from advisor.failure_logs.clock import Clock, is_absent
 from advisor.failure_logs.formats import Format
+from advisor.failure_logs.jobs import malformed, unreadable
+from advisor.failure_logs.quantities import node_count
 from advisor.failure_logs.records import Entry, Interruption, Kind, Log
 from advisor.failure_logs.tabular import Row, header_of, read_table
 from db.records import FailureScope
@@ -38,17 +40,15 @@ def _parse(text: str, clock: Clock) -> Log:
 
 def _read(row: Row, clock: Clock, systems: dict[str, int | None]) -> Entry:
     if row.fields is None:
-        return Entry(row.number, "malformed", excluded=f"malformed: {row.wrong}")
+        return malformed(row.number, row.wrong)
     fields = row.fields
     try:
-        nodes = int(fields["nodes"])
+        nodes = node_count(fields["nodes"])
         if is_absent(fields["Prob Started"]):
             return Entry(row.number, "no time", excluded="without a time")
         at_s = clock.instant_s(fields["Prob Started"])
-    except (ValueError, OverflowError):
-        return Entry(
-            row.number, "malformed", excluded="malformed: a time or a number cannot be read"
-        )
+    except (ValueError, OverflowError) as error:
+        return unreadable(row.number, error)
     system = fields["System"]
     systems[system] = max(nodes, systems.get(system) or 0)
     kind, cause = _cause(fields)

@@ -13,6 +13,7 @@ from advisor.errors import UserError
 from advisor.failure_logs.clock import Clock, is_absent
 from advisor.failure_logs.formats import Format
 from advisor.failure_logs.jobs import Run, entries, malformed, run_or_entry, unreadable
+from advisor.failure_logs.quantities import name_of
 from advisor.failure_logs.records import Entry, Log
 from db.records import FailureScope
 
@@ -37,7 +38,7 @@ def _parse(text: str, clock: Clock) -> Log:
 
 def _attempts(job: Any, numbers: Iterator[int], clock: Clock) -> Iterator[Run | Entry]:
     try:
-        attempts, name, status = job["attempts"], str(job["jobid"]), str(job["status"])
+        attempts, name, status = job["attempts"], name_of(job["jobid"]), name_of(job["status"])
         last = len(attempts) - 1
     except (KeyError, TypeError):
         yield malformed(next(numbers), "a job without jobid, status and attempts")
@@ -55,7 +56,7 @@ def _attempts(job: Any, numbers: Iterator[int], clock: Clock) -> Iterator[Run | 
 
 
 def _attempt(number: int, job: str, attempt: Any, status: str, clock: Clock) -> Run | Entry:
-    nodes = tuple(dict.fromkeys(str(part["ip"]) for part in attempt["detail"]))
+    nodes = tuple(dict.fromkeys(name_of(part["ip"]) for part in attempt["detail"]))
     start, end = (
         None if value is None or is_absent(str(value)) else str(value)
         for value in (attempt["start_time"], attempt["end_time"])

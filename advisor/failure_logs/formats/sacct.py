@@ -21,6 +21,8 @@ _ASK = (
     "sacct --allusers --duplicates --parsable2 "
     "--format JobID,State,Submit,Start,End,ElapsedRaw,AllocNodes,NodeList,Restarts"
 )
+_MOST_DIGITS = 9
+"""Of a number of restarts."""
 
 
 def _recognises(text: str) -> bool:
@@ -52,17 +54,14 @@ def _read(row: Row, job: str, clock: Clock) -> Run | Entry:
     if "." in fields[job]:
         return Entry(row.number, "step", excluded="a step of a job, which has a row of its own")
     try:
-        duration_s = _duration_s(fields)
-        nodes = _nodes(fields)
-        names = _names(fields)
         return run_or_entry(
             *(row.number, fields[job], fields["State"]),
             *(_present(fields, "Start"), _present(fields, "End"), clock),
-            duration_s=duration_s,
-            nodes=nodes,
-            names=names,
+            duration=_duration_s(fields),
+            nodes=_present(fields, "AllocNodes") or _present(fields, "NNodes"),
+            names=_names(fields),
         )
-    except (ValueError, UserError) as error:
+    except (ValueError, OverflowError, UserError) as error:
         return unreadable(row.number, error)
 
 
@@ -71,16 +70,11 @@ def _present(fields: Mapping[str, str], name: str) -> str | None:
     return None if is_absent(value) else value
 
 
-def _duration_s(fields: Mapping[str, str]) -> float | None:
+def _duration_s(fields: Mapping[str, str]) -> float | str | None:
     raw, elapsed = _present(fields, "ElapsedRaw"), _present(fields, "Elapsed")
     if raw is not None:
-        return float(int(raw))
+        return raw
     return None if elapsed is None else parse_duration_s(elapsed)
-
-
-def _nodes(fields: Mapping[str, str]) -> int | None:
-    value = _present(fields, "AllocNodes") or _present(fields, "NNodes")
-    return None if value is None else int(value)
 
 
 def _names(fields: Mapping[str, str]) -> tuple[str, ...]:
@@ -99,7 +93,7 @@ def _hidden(rows: tuple[Row, ...]) -> list[str]:
             continue
         shown.setdefault(job, set()).add(fields.get("Start", ""))
         times = fields.get("Restarts", "")
-        if times.isdecimal():
+        if times.isdecimal() and len(times) <= _MOST_DIGITS:
             restarts[job] = max(int(times), restarts.get(job, 0))
     hidden = sum(max(times - len(shown[job]) + 1, 0) for job, times in restarts.items())
     if not hidden:

@@ -13,6 +13,7 @@ from advisor.failure_logs import hostlist
 from advisor.failure_logs.clock import Clock, is_absent
 from advisor.failure_logs.formats import Format
 from advisor.failure_logs.jobs import Run, entries, malformed, run_or_entry, unreadable
+from advisor.failure_logs.quantities import name_of
 from advisor.failure_logs.records import Entry, Log
 from db.records import FailureScope
 
@@ -39,16 +40,16 @@ def _read(number: int, job: Any, clock: Clock) -> Run | Entry:
     try:
         time = job["time"]
         start_s, end_s = _number(time.get("start")), _number(time.get("end"))
-        names = str(job.get("nodes") or "")
+        names = name_of(job.get("nodes") or "")
         return run_or_entry(
             number,
-            str(job["job_id"]),
+            name_of(job["job_id"]),
             _state(job),
             str(start_s) if start_s else None,
             str(end_s) if end_s else None,
             clock,
-            duration_s=_number(time.get("elapsed")),
-            nodes=_count(job.get("allocation_nodes")),
+            duration=_number(time.get("elapsed")),
+            nodes=_number(job.get("allocation_nodes")),
             names=() if is_absent(names) or names == "None assigned" else hostlist.expand(names),
         )
     except (KeyError, TypeError, AttributeError):
@@ -61,7 +62,7 @@ def _state(job: Any) -> str:
     """`"NODE_FAIL"`, `{"current": "NODE_FAIL"}` or `{"current": ["NODE_FAIL"]}`."""
     state = job["state"]
     current = state["current"] if isinstance(state, dict) else state
-    return str(current[0] if isinstance(current, list) and current else current)
+    return name_of(current[0] if isinstance(current, list) and current else current)
 
 
 def _number(value: Any) -> float | None:
@@ -69,11 +70,6 @@ def _number(value: Any) -> float | None:
     if isinstance(value, dict):
         value = value["number"] if value.get("set") and not value.get("infinite") else None
     return None if value is None else float(value)
-
-
-def _count(value: Any) -> int | None:
-    found = _number(value)
-    return None if found is None else int(found)
 
 
 FORMAT = Format("a JSON object with jobs", _recognises, _parse)

@@ -37,7 +37,7 @@ def _read(row: Row, clock: Clock) -> Run | Entry:
     try:
         return run_or_entry(
             *(row.number, fields["job_id"], fields["state"], start, end, clock),
-            nodes=int(float(fields["node_num"])),
+            nodes=fields["node_num"],
         )
     except (ValueError, OverflowError) as error:
         return unreadable(row.number, error)

@@ -76,3 +76,9 @@ def test_variation() -> None:
     assert variation(list(np.random.default_rng(5).exponential(9.0, 20000))) == pytest.approx(
         1.0, abs=0.02
     )
+
+
+def test_one_very_long_time_without_a_failure_overflows_nothing() -> None:
+    found = weibull([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1e12])
+    assert found is not None
+    assert found.shape < 1.0

@@ -24,7 +24,11 @@ def test_names(text: str, names: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["n[1", "n]1", "n[2-1]", "n[a-b]", "n[1-9999999999]", "n[]", ",", "n[1-200001]"]
+    "text",
+    [
+        *("n[1", "n]1", "n[2-1]", "n[a-b]", "n[1-9999999999]", "n[]", ",", "n[1-200001]"),
+        *("n" + "[1]" * 2000, "n" + "[1]" * 11, f"n[{'0' * 4000}-199999]"),
+    ],
 )
 def test_what_is_no_list(text: str) -> None:
     with pytest.raises(ValueError, match="node"):
