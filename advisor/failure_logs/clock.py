@@ -5,8 +5,9 @@ hour happens twice: of the possible readings the one is taken that agrees with t
 duration, else the one in which the row does not end before it starts, else the first.
 """
 
+import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from itertools import product
 from zoneinfo import ZoneInfo
 
@@ -20,8 +21,13 @@ NO_TIME = "a time that cannot be read"
 
 _ROUNDING_S = 1.5
 """Start, end and duration are each cut to whole seconds."""
-_LATEST_S = 32503680000.0
-"""The year 3000: a number beyond is no time in seconds."""
+_EARLIEST_S, _LATEST_S = 1e8, 32503680000.0
+"""1973 to 3000: a number beyond is no time in seconds, but a date or a duration."""
+_DIGITS_OF_A_DATE = 8
+_SECONDS = re.compile(r"\d+(?:\.\d*)?")
+_SLASHES = re.compile(
+    r"(\d{1,2})/(\d{1,2})/(\d{4})(?: +(\d{1,2}):(\d{1,2})(?::(\d{1,2}))?)?", re.ASCII
+)
 
 
 def is_absent(text: str) -> bool:
@@ -101,9 +107,12 @@ class Clock:
 
     def _readings(self, text: str) -> list[float]:
         try:
-            moment = _moment(text.strip())
+            return self._moments_s(text.strip())
         except (ValueError, OverflowError):
             raise ValueError(NO_TIME) from None
+
+    def _moments_s(self, text: str) -> list[float]:
+        moment = _moment(text)
         if isinstance(moment, float):
             return [moment]
         if moment.tzinfo is not None:
@@ -123,19 +132,22 @@ class Clock:
 
 
 def _moment(text: str) -> datetime | float:
-    """ISO 8601, `M/D/YYYY H:MM`, or seconds since 1970. Raises ValueError."""
+    """ISO 8601, `M/D/YYYY H:MM`, or seconds since 1970. Raises ValueError.
+
+    Eight digits are a date.
+    """
     if not text.isascii():
         raise ValueError("not a time")
     if "/" in text:
-        day, _, clock = text.partition(" ")
-        month, date, year = (int(part) for part in day.split("/"))
-        hours, minutes, seconds = (*(int(part) for part in clock.split(":")), 0, 0)[:3]
-        return datetime(year, month, date) + timedelta(
-            hours=hours, minutes=minutes, seconds=seconds
-        )
-    if "-" not in text:
+        found = _SLASHES.fullmatch(text)
+        if found is None:
+            raise ValueError("not a date with slashes")
+        month, date, year, *clock = (int(part or 0) for part in found.groups())
+        hours, minutes, seconds = clock
+        return datetime(year, month, date, hours, minutes, seconds)
+    if len(text) != _DIGITS_OF_A_DATE and _SECONDS.fullmatch(text):
         seconds_s = float(text)
-        if not 0.0 <= seconds_s < _LATEST_S:
+        if not _EARLIEST_S <= seconds_s < _LATEST_S:
             raise ValueError("not a time in seconds since 1970")
         return seconds_s
     return datetime.fromisoformat(text)

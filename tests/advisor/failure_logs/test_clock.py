@@ -21,6 +21,7 @@ BERLIN = parse_zone("Europe/Berlin")
         "2024-03-01T12:00:00Z",
         "2024-03-01 14:00:00+02:00",
         "3/1/2024 12:00",
+        "20240301T120000",
         "03/01/2024 12:00:00",
         "1709294400",
     ],
@@ -30,11 +31,21 @@ def test_one_moment_in_many_words(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "soon", "2024-02-30", "2/30/2024 1:00", "1/2/3/4", "-5", "1e99", "nan", "٣"]
+    "text",
+    [
+        *("", "soon", "2024-02-30", "2/30/2024 1:00", "1/2/3/4", "-5", "1e99", "nan", "٣"),
+        *("20240230", "1234567", "99999999.5", "1700000_00", "1709251200000", "1.7e9"),
+        *("1/2/2024 3:61", "1/2/2024 3:04:77", "1/2/02 3:04", "1/2/2024 3:04:05:06"),
+        *("0001-01-01T00:00+23:59Z", "9" * 5000),
+    ],
 )
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(ValueError, match="a time that cannot be read"):
         Clock().instant_s(text)
+
+
+def test_eight_digits_are_a_date() -> None:
+    assert Clock().instant_s("20240301") == Clock().instant_s("2024-03-01")
 
 
 def test_a_local_time_is_that_of_its_zone() -> None:
@@ -90,8 +101,8 @@ def test_an_end_before_the_start_is_refused() -> None:
 
 
 def test_an_absent_end_comes_from_the_duration() -> None:
-    assert Clock().span_s("100", None, 60.0) == (100.0, 160.0)
-    assert Clock().span_s("100", None, None) == (100.0, None)
+    assert Clock().span_s("1700000100", None, 60.0) == (1700000100.0, 1700000160.0)
+    assert Clock().span_s("1700000100", None, None) == (1700000100.0, None)
 
 
 @given(st.datetimes(datetime(1990, 1, 1), datetime(2037, 1, 1)))

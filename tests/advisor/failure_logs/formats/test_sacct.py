@@ -115,7 +115,7 @@ def test_malformed_rows_are_kept_with_the_reason(row: str) -> None:
 
 
 def test_lines_that_end_with_a_bar() -> None:
-    text = _HEADER.replace("\n", "|\n") + "1|COMPLETED|100|3700|01:00:00|2|\n"
+    text = _HEADER.replace("\n", "|\n") + "1|COMPLETED|1700000100|1700003700|01:00:00|2|\n"
     (found,) = log_of(text).entries
     assert found.at_risk is not None
 
@@ -123,7 +123,7 @@ def test_lines_that_end_with_a_bar() -> None:
 def test_hidden_requeues_are_noted() -> None:
     log = log_of(
         "JobID|State|Start|End|Restarts\n"
-        "1|COMPLETED|100|200|2\n1.batch|COMPLETED|100|200|2\n2|COMPLETED|100|200|0\n"
+        "1|COMPLETED|1700000100|1700000200|2\n1.batch|COMPLETED|1700000100|1700000200|2\n2|COMPLETED|1700000100|1700000200|0\n"
     )
     (note,) = log.notes
     assert "not in the file: 2," in note
@@ -135,4 +135,4 @@ def test_columns_that_are_missing() -> None:
     with pytest.raises(UserError, match="--parsable2"):
         log_of("JobID  State  Start\n-----  -----  -----\n1  COMPLETED  100\n", "sacct")
     with pytest.raises(UserError, match="twice"):
-        log_of("JobID|State|Start|End|State\n1|COMPLETED|100|200|FAILED\n")
+        log_of("JobID|State|Start|End|State\n1|COMPLETED|1700000100|1700000200|FAILED\n")
