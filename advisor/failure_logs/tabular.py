@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from advisor.errors import UserError
 
 _LARGEST_FIELD = 1_000_000
+_LONGEST_HEADER = 100_000
+"""Characters; below the limit that Python's csv has for a field unless it is told another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +38,11 @@ def first_line(text: str) -> str:
 
 
 def header_of(text: str, delimiter: str) -> tuple[str, ...]:
-    """The names in the first line."""
-    return tuple(name.strip() for name in _cells(first_line(text), delimiter))
+    """The names in the first line; none if it is too long for a header."""
+    line = first_line(text)
+    if len(line) > _LONGEST_HEADER:
+        return ()  # such as JSON without line ends
+    return tuple(name.strip() for name in _cells(line, delimiter))
 
 
 def read_table(text: str, delimiter: str, *, quoted: bool = True) -> Table:
@@ -55,11 +60,16 @@ def read_table(text: str, delimiter: str, *, quoted: bool = True) -> Table:
     header = tuple(name.strip() for name in next(found))
     if header and not header[-1] and delimiter == "|":
         header = header[:-1]  # `sacct --parsable` ends every line with the delimiter
-    double = sorted({name for name in header if header.count(name) > 1})
-    if double:
-        raise UserError(f"the header names {double[0]!r} twice")
+    refuse_doubles(header)
     rows = tuple(_row(number, cells, header) for number, cells in enumerate(found, start=1))
     return Table(header, rows, comments)
+
+
+def refuse_doubles(header: Sequence[str]) -> None:
+    """Raises UserError if two columns have one name."""
+    double = sorted({name for name in header if header.count(name) > 1})
+    if double:
+        raise UserError(f"the header names {double[0][:60]!r} twice")
 
 
 def _row(number: int, cells: Sequence[str], header: Sequence[str]) -> Row:
@@ -71,16 +81,23 @@ def _row(number: int, cells: Sequence[str], header: Sequence[str]) -> Row:
 
 
 def _split(lines: Sequence[str], delimiter: str, quoted: bool) -> Iterator[list[str]]:
-    """Cells, line by line; a quote that is never closed is a character like any other."""
-    if quoted:
-        csv.field_size_limit(_LARGEST_FIELD)
-        try:
-            return iter(
-                list(csv.reader([f"{x}\n" for x in lines], delimiter=delimiter, strict=True))
-            )
-        except csv.Error:
-            pass  # else one such quote would swallow every row after it
-    return (line.split(delimiter) for line in lines)
+    """Cells, line by line; a quote that its line does not close is a character like any other.
+
+    Else one such quote would swallow the rows up to the next, which may be the last of the file.
+    """
+    if not quoted:
+        return (line.split(delimiter) for line in lines)
+    csv.field_size_limit(_LARGEST_FIELD)
+    return (_quoted(line, delimiter) for line in lines)
+
+
+def _quoted(line: str, delimiter: str) -> list[str]:
+    if '"' not in line:
+        return line.split(delimiter)
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=True))
+    except csv.Error:
+        return line.split(delimiter)
 
 
 def _lines(text: str) -> list[str]:

@@ -15,11 +15,14 @@ from advisor.errors import UserError
 from advisor.failure_logs.clock import Clock, is_absent
 from advisor.failure_logs.formats import Format
 from advisor.failure_logs.records import Entry, Interruption, Kind, Log
-from advisor.failure_logs.tabular import Row, Table, header_of, read_table
+from advisor.failure_logs.tabular import Row, Table, header_of, read_table, refuse_doubles
 from advisor.units import parse_duration_s
 from db.records import FailureScope
 
-_TIMES = ("time", "timestamp", "start")
+_TIMES = ("time", "timestamp")
+_JOBS = ("jobid", "jobidraw")
+_OF_JOBS = (*_JOBS, "state", "status", "end")
+"""Columns of a table of jobs, most of which did not fail: its rows are no events."""
 _CAUSES = ("cause", "component", "reason", "category")
 _SHARES = ("pct", "percent", "share")
 _KINDS = {kind.value: kind for kind in Kind} | {
@@ -47,11 +50,17 @@ class _Columns:
 
 def _recognises(text: str) -> bool:
     names = {name.lower() for name in header_of(text, ",")}
-    return "count" in names or not names.isdisjoint(_TIMES)
+    return bool(names & {"count", *_TIMES}) or ("state" in names and bool(names & {*_JOBS}))
 
 
 def _parse(text: str, clock: Clock) -> Log:
     table = _lower(read_table(text, ","))
+    of_jobs = [name for name in table.header if name in _OF_JOBS]
+    if of_jobs:
+        raise UserError(
+            f"it has the column {of_jobs[0]}, so its rows are jobs, and no failures: write it with "
+            "`sacct --parsable2`, whose fields stand between bars"
+        )
     columns = _Columns(
         next((name for name in _TIMES if name in table.header), None),
         next((name for name in _CAUSES if name in table.header), None),
@@ -69,12 +78,14 @@ def _parse(text: str, clock: Clock) -> Log:
 
 
 def _lower(table: Table) -> Table:
-    """Names of columns without regard to case."""
+    """Names of columns without regard to case. Raises UserError if two are then the same."""
     rows = tuple(
         Row(row.number, row.fields and {k.lower(): v for k, v in row.fields.items()}, row.wrong)
         for row in table.rows
     )
-    return Table(tuple(name.lower() for name in table.header), rows, table.comments)
+    header = tuple(name.lower() for name in table.header)
+    refuse_doubles(header)
+    return Table(header, rows, table.comments)
 
 
 def _read(row: Row, columns: _Columns, clock: Clock, systems: dict[str, int | None]) -> Entry:

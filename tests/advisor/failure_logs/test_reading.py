@@ -54,16 +54,17 @@ def test_files_that_are_none_of_these(content: bytes) -> None:
 
 
 def test_a_byte_order_mark_and_windows_line_ends() -> None:
-    log = parse_log("\ufefftime,cause\r\n100,x\r\n".encode(), "the log", AUTO, Clock())
+    log = parse_log("\ufefftime,cause\r\n1700000100,x\r\n".encode(), "the log", AUTO, Clock())
     (entry,) = log.entries
     assert entry.interruption is not None
     assert entry.interruption.cause == "x"
 
 
 def test_a_quote_that_is_never_closed_swallows_no_rows() -> None:
-    log = log_of('time,cause\n100,"a\n200,b\n300,"c, d"\n')
-    assert [bool(entry.excluded) for entry in log.entries] == [False, False, True]
-    log = log_of('time,cause\n100,"a, b"\n200,b\n')
+    log = log_of('time,cause\n1700000100,"a\n1700000200,b\n1700000300,"c, d"\n')
+    assert [bool(entry.excluded) for entry in log.entries] == [False, False, False]
+    assert [e.interruption and e.interruption.cause for e in log.entries] == ['"a', "b", "c, d"]
+    log = log_of('time,cause\n1700000100,"a, b"\n1700000200,b\n')
     assert log.entries[0].interruption is not None
     assert log.entries[0].interruption.cause == "a, b"
 
@@ -112,3 +113,11 @@ def test_every_row_is_accounted_for(
     assert counted.accounting.rows == len(kept)
     assert counted.failures >= 0
     assert counted.work_s >= 0.0
+
+
+def test_quotes_that_close_lines_later_swallow_no_rows() -> None:
+    log = log_of(
+        'time,node\n2024-03-01,"n1\n2024-03-05,n2\n2024-03-12,n4"\n2024-03-20,"n5, n6"\n', "csv"
+    )
+    found = [entry.interruption and entry.interruption.nodes for entry in log.entries]
+    assert found == [('"n1',), ("n2",), ('n4"',), ("n5, n6",)]

@@ -139,23 +139,30 @@ def test_shares_that_match_say_nothing() -> None:
 
 
 def test_scopes_are_not_mixed() -> None:
-    assert log_of("time,scope\n100,node\n200,node\n").scope is FailureScope.NODE
+    assert log_of("time,scope\n1700000100,node\n1700000200,node\n").scope is FailureScope.NODE
     with pytest.raises(UserError, match="job and node"):
-        log_of("time,scope\n100,node\n200,job\n")
+        log_of("time,scope\n1700000100,node\n1700000200,job\n")
     with pytest.raises(UserError, match="planet"):
-        log_of("time,scope\n100,planet\n")
+        log_of("time,scope\n1700000100,planet\n")
 
 
 def test_rows_are_events_or_counts() -> None:
     with pytest.raises(UserError, match="time and count"):
-        log_of("time,count\n100,2\n")
+        log_of("time,count\n1700000100,2\n")
     with pytest.raises(UserError, match="column time"):
         log_of("cause\nx\n", "csv")
 
 
 @pytest.mark.parametrize(
     "row",
-    ["soon,,,", "100,broken,,", "100,,2,", "100,,,maybe", "100,,-5m,", "100"],
+    [
+        "soon,,,",
+        "1700000100,broken,,",
+        "1700000100,,2,",
+        "1700000100,,,maybe",
+        "1700000100,,-5m,",
+        "1700000100",
+    ],
 )
 def test_malformed_events(row: str) -> None:
     (entry,) = log_of(f"time,kind,lead,announced\n{row}\n").entries
@@ -169,8 +176,36 @@ def test_malformed_counts(count: str) -> None:
 
 
 def test_nodes_of_a_system() -> None:
-    log = log_of("time,system,nodes,node\n1,a,4,n1\n2,b,8,n1\n3,a,5,n2\n4,b,x,n1\n")
+    log = log_of(
+        "time,system,nodes,node\n20240101,a,4,n1\n20240102,b,8,n1\n20240103,a,5,n2\n20240104,b,x,n1\n"
+    )
     assert log.systems == {"a": 5, "b": 8}
     assert log.entries[0].interruption is not None
     assert log.entries[0].interruption.nodes == ("a/n1",)
     assert log.entries[3].excluded.startswith("malformed")
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "JobID,State,Submit,Start,End,ElapsedRaw,AllocNodes,NodeList,Restarts",
+        "JobIDRaw,State,Start",
+        "time,node,status",
+        "Timestamp,end",
+        "time,jobid",
+    ],
+)
+def test_a_table_of_jobs_is_no_list_of_failures(header: str) -> None:
+    row = ",".join("2024-03-01T00:00:00" for _ in header.split(","))
+    with pytest.raises(UserError, match=r"rows are jobs.*--parsable2"):
+        log_of(f"{header}\n{row}\n")
+
+
+def test_a_start_is_no_time_of_a_failure() -> None:
+    with pytest.raises(UserError, match="column time"):
+        log_of("start,node\n2024-03-01,n1\n", "csv")
+
+
+def test_columns_that_differ_by_their_case_only() -> None:
+    with pytest.raises(UserError, match="'time' twice"):
+        log_of("Time,time\n2024-03-01,2024-05-01\n")
