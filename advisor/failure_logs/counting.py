@@ -6,11 +6,13 @@ without a window from its first failure (which then only opens it) to its last. 
 the coalescing time to the first one of a group are that one failure.
 """
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
+from math import inf
 
 from advisor.errors import UserError
 from advisor.failure_logs.records import (
@@ -79,19 +81,30 @@ class Counted:
     apart: tuple[tuple[str, int], ...]
     """Interruptions that are not counted as failures, by cause."""
     announced: int
-    """Interruptions that were announced, failures and others."""
+    """Failures that were announced, and planned interruptions that were, within the same time at
+    risk and with those merged that are as close as failures that are one."""
     unannounced: int
     """Failures that were not."""
     leads_s: tuple[float, ...]
+    unsized: int
+    """Jobs that do not say how many nodes they had, in a log where others do. Without a size in
+    `node_s` they are too many to do without; else they are left out."""
     accounting: Accounting
     windows: Mapping[str, Window]
     """By system; of jobs under the name ''."""
 
 
 _OUTSIDE = "outside the window"
+_SEVERAL = (
+    "the log has several systems and does not say how many nodes each has: without that, leave "
+    "out your own"
+)
 _NO_LENGTH = (
     "the log has times: write a window with its start and end, such as 2024-03-01..2024-04-24"
 )
+_FEW = 0.05
+"""Share of the jobs that may lack a size and be left out, so that the others keep theirs."""
+_UNSIZED = "it does not say how many nodes it had, as others do"
 _Verdict = tuple[Use, str]
 
 
@@ -154,7 +167,7 @@ def _count_jobs(log: Log, question: Question, windows: Mapping[str, Window] | No
     failures: list[Entry] = []
     inside: list[Interruption] = []
     work_s, node_s = 0.0, 0.0
-    sizes_known = True
+    lengths: dict[int, float] = {}
     for entry in log.entries:
         if entry.at_risk is None:
             verdicts[entry.row] = (Use.EXCLUDED, entry.excluded)
@@ -163,9 +176,17 @@ def _count_jobs(log: Log, question: Question, windows: Mapping[str, Window] | No
         if length_s is None:
             verdicts[entry.row] = (Use.EXCLUDED, _OUTSIDE)
             continue
-        work_s += length_s
-        sizes_known = sizes_known and entry.at_risk.nodes is not None
-        node_s += length_s * (entry.at_risk.nodes or 0)
+        lengths[entry.row] = length_s
+    unsized = {e.row for e in log.entries if e.row in lengths and e.at_risk and not e.at_risk.nodes}
+    few = len(unsized) <= _FEW * len(lengths)
+    for entry in log.entries:
+        if entry.row not in lengths or entry.at_risk is None:
+            continue
+        if few and entry.row in unsized:
+            verdicts[entry.row] = (Use.EXCLUDED, _UNSIZED)
+            continue
+        work_s += lengths[entry.row]
+        node_s += lengths[entry.row] * (entry.at_risk.nodes or 0)
         found = entry.interruption
         if found is None:
             verdicts[entry.row] = (Use.AT_RISK, entry.says)
@@ -177,16 +198,18 @@ def _count_jobs(log: Log, question: Question, windows: Mapping[str, Window] | No
                 failures.append(entry)
             else:
                 verdicts[entry.row] = (Use.AT_RISK, _not_counted(entry, question))
-    if question.nodes is not None and not sizes_known:
+    if question.nodes is not None and not few:
         raise UserError(
-            "the log does not say how many nodes each job had: without that, leave out your own"
+            f"the log does not say how many nodes each job had ({len(unsized):,} of "
+            f"{len(lengths):,}): without that, leave out your own"
         )
     firsts = _firsts(failures, question, verdicts)
     return _counted(
         *(log, question, firsts, inside, verdicts),
         work_s=work_s,
-        node_s=node_s if sizes_known else None,
+        node_s=node_s if few else None,
         windows={"": window},
+        unsized=len(unsized) if len(unsized) < len(lengths) else 0,
     )
 
 
@@ -222,10 +245,7 @@ def _count_events(log: Log, question: Question, windows: Mapping[str, Window] | 
     lengths = {s: w.end_s - w.start_s for s, w in found_windows.items()}
     if question.nodes is not None:
         if len(systems) > 1 and None in systems.values():
-            raise UserError(
-                "the log has several systems and does not say how many nodes each has: without "
-                "that, leave out your own"
-            )
+            raise UserError(_SEVERAL)
         systems = {system: nodes or question.nodes for system, nodes in systems.items()}
     return _counted(
         *(log, question, firsts, inside, verdicts),
@@ -259,7 +279,14 @@ def _count_totals(log: Log, question: Question) -> Counted:
         else:
             verdicts[entry.row] = (Use.EXCLUDED, _not_counted(entry, question))
     systems = dict(log.systems or {})
-    nodes = next(iter(systems.values()), None) or question.nodes
+    known = [nodes for nodes in systems.values() if nodes is not None]
+    nodes: int | None
+    if len(known) == len(systems):
+        nodes = sum(known)
+    elif len(systems) > 1 and question.nodes is not None:
+        raise UserError(_SEVERAL)
+    else:
+        nodes = question.nodes if len(systems) == 1 else None
     return _counted(
         *(log, question, counted, inside, verdicts),
         work_s=length_s,
@@ -279,6 +306,7 @@ def _counted(
     node_s: float | None,
     windows: Mapping[str, Window],
     ends_at_failure: bool = False,
+    unsized: int = 0,
 ) -> Counted:
     failed = [
         e.interruption
@@ -286,7 +314,8 @@ def _counted(
         if e.interruption is not None and verdicts[e.row][0] is Use.FAILURE
     ]
     gaps, still_open = _gaps(firsts, {} if ends_at_failure else windows)
-    announced = [found for found in inside if found.announced]
+    announced = [found for found in failed if found.announced]
+    announced += _announced_plans(inside, firsts, question, windows)
     return Counted(
         failures=sum(found.count for found in failed),
         work_s=work_s,
@@ -300,6 +329,7 @@ def _counted(
         announced=sum(found.count for found in announced),
         unannounced=sum(found.count for found in failed if not found.announced),
         leads_s=tuple(sorted(f.lead_s for f in announced if f.lead_s is not None)),
+        unsized=unsized,
         accounting=_accounting(log.entries, verdicts),
         windows=windows,
     )
@@ -321,6 +351,50 @@ def _firsts(
         firsts.append(entry)
         verdicts[entry.row] = (Use.FAILURE, entry.says)
     return firsts
+
+
+def _announced_plans(
+    inside: Iterable[Interruption],
+    firsts: Sequence[Entry],
+    question: Question,
+    windows: Mapping[str, Window],
+) -> list[Interruption]:
+    """Planned interruptions that were announced and are no failures here.
+
+    Only those within the time at risk, as failures are, and only the first of a group; one as
+    close to a failure is that failure.
+    """
+    found = [
+        each
+        for each in inside
+        if each.announced
+        and each.kind is Kind.PLANNED
+        and not question.count.counts(each.kind)
+        and (each.at_s is None or _is_in(each.at_s, windows.get(each.system)))
+    ]
+    if not question.coalesce_s:
+        return found
+    near: dict[str, list[float]] = {}
+    for entry in firsts:
+        if entry.interruption is not None and entry.interruption.at_s is not None:
+            near.setdefault(_system(entry), []).append(_at_s(entry))
+    last: dict[str, float] = {}
+    kept = []
+    for each in sorted(found, key=lambda each: each.at_s or 0.0):
+        if each.at_s is not None:
+            if each.at_s - last.get(each.system, -inf) <= question.coalesce_s or _is_near(
+                near.get(each.system, []), each.at_s, question.coalesce_s
+            ):
+                continue
+            last[each.system] = each.at_s
+        kept.append(each)
+    return kept
+
+
+def _is_near(times: Sequence[float], at_s: float, within_s: float) -> bool:
+    """Whether one of the sorted times lies that close."""
+    place = bisect_left(times, at_s - within_s)
+    return place < len(times) and times[place] <= at_s + within_s
 
 
 def _gaps(

@@ -91,8 +91,10 @@ class Estimate:
 
 
 def estimate(log: Log, question: Question) -> Estimate:
-    """The answer. Raises UserError if nothing was at risk, or the question does not fit the log."""
+    """The answer. Raises UserError if nothing was at risk, the question does not fit the log, or
+    too little of the log can be read."""
     counted = count_failures(log, question)
+    _refuse_unreadable(log)
     if not counted.work_s > 0.0:
         raise UserError(_nothing_at_risk(log, counted))
     ends = counted.ends_at_failure
@@ -111,11 +113,26 @@ def estimate(log: Log, question: Question) -> Estimate:
         *(
             shape,
             scatter,
-            _announcements(counted, whole.at_risk_s),
+            _announcements(counted, whole.at_risk_s, ends),
             nodes_of(log, question, counted),
         ),
         warnings=tuple(_warnings(log, question, counted, shape, scatter)),
     )
+
+
+def _refuse_unreadable(log: Log) -> None:
+    """Events and counts are at risk whatever their rows say, so that nothing else would tell."""
+    lost = [entry for entry in log.entries if entry.excluded]
+    if log.systems is None or not lost:
+        return
+    first = f"row {lost[0].row:,}: {lost[0].excluded}"
+    if len(lost) == len(log.entries):
+        raise UserError(f"no row of {len(lost):,} can be used ({first}): nothing can be said")
+    if any(e.interruption is not None and e.interruption.at_s is None for e in log.entries):
+        raise UserError(
+            f"{len(lost):,} of {len(log.entries):,} counts cannot be read ({first}): a sum without "
+            "them would be too small"
+        )
 
 
 def _nothing_at_risk(log: Log, counted: Counted) -> str:
@@ -130,7 +147,9 @@ def _nothing_at_risk(log: Log, counted: Counted) -> str:
     )
 
 
-def _announcements(counted: Counted, at_risk_s: float) -> Announcements | None:
+def _announcements(
+    counted: Counted, at_risk_s: float, ends_at_failure: bool
+) -> Announcements | None:
     if not counted.announced:
         return None
     whole = counted.announced + counted.unannounced
@@ -140,7 +159,7 @@ def _announcements(counted: Counted, at_risk_s: float) -> Announcements | None:
         counted.unannounced,
         counted.announced / whole,
         *share_interval(counted.announced, whole),
-        mtbf(whole, at_risk_s),
+        mtbf(whole, at_risk_s, ends_at_failure=ends_at_failure),
         leads[0] if leads else None,
         median(leads) if leads else None,
     )
@@ -161,7 +180,18 @@ def _warnings(
             f"{shape.high:.2f}, below 1): the interval of the MTBF should be {wide}, and formulas "
             "that take failures as memoryless, Eq. (5) too, expect losses to be spread more evenly"
         )
-    if counted.failures and counted.gaps_s:
+    if not log.entries:
+        found.append("the log is a header without rows: is it the right file?")
+    if counted.unsized and counted.node_s is None:
+        found.append(
+            f"{counted.unsized:,} of the jobs do not say how many nodes they had, which are too "
+            "many to leave out: no size is used, neither theirs nor the others'"
+        )
+    elif counted.unsized:
+        found.append(
+            f"{counted.unsized:,} of the jobs do not say how many nodes they had, and are left out"
+        )
+    if question.coalesce_s and counted.failures and counted.gaps_s:
         hidden = 1.0 - exp(-question.coalesce_s * len(counted.gaps_s) / sum(counted.gaps_s))
         if hidden > _MERGED_BY_CHANCE:
             found.append(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from advisor.failure_logs.estimate import Announcements, Estimate
+from advisor.failure_logs.gaps import FEWEST
 from advisor.failure_logs.nodes import Nodes
 from advisor.failure_logs.rates import Mtbf
 from advisor.failure_logs.records import Kind
@@ -140,6 +141,9 @@ def _subject(found: Estimate) -> str:
 
 
 def _gap_words(found: Estimate) -> str:
+    kept = [gap for gap in found.counted.gaps_s if gap > found.question.coalesce_s]
+    if len(kept) >= FEWEST and min(kept) == max(kept):
+        return f"Times between failures: all {format_duration(kept[0])}, so that none has a shape."
     if found.weibull is None or found.variation is None:
         return "Times between failures: too few for a shape."
     shape = found.weibull

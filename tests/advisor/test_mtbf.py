@@ -112,8 +112,10 @@ def test_many_reasons_are_shortened_and_still_add_up(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "log.txt"
-    rows = [f"{n}|STATE{n}|100|200" for n in range(60)]
-    path.write_text("\n".join(["JobID|State|Start|End", *rows, "99|COMPLETED|100|200"]))
+    rows = [f"{n}|STATE{n}|1700000100|1700000200" for n in range(60)]
+    path.write_text(
+        "\n".join(["JobID|State|Start|End", *rows, "99|COMPLETED|1700000100|1700000200"])
+    )
     assert cli.run(["mtbf", str(path)]) == 0
     said = capsys.readouterr().out
     assert "21 other reasons" in said
@@ -148,6 +150,28 @@ def test_names_from_a_file_cannot_act_on_the_terminal(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "log.csv"
-    path.write_text("time,cause,node\n100,\x1b[31mred,n\x1b[2J\n90000,\x1b[31mred,n\x1b[2J\n")
+    path.write_text(
+        "time,cause,node\n1700000100,\x1b[31mred,n\x1b[2J\n1700090000,\x1b[31mred,n\x1b[2J\n"
+    )
     assert cli.run(["mtbf", str(path), "--nodes", "4"]) == 0
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_times_that_are_all_the_same_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("time\n" + "".join(f"2024-03-{day:02d}\n" for day in range(1, 10)))
+    assert cli.run(["mtbf", str(path)]) == 0
+    assert "Times between failures: all 1 d, so that none has a shape." in capsys.readouterr().out
+
+
+def test_nothing_is_saved_of_a_file_that_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, database = tmp_path / "log.csv", tmp_path / "own.db"
+    path.write_text("time\n01.03.2024 10:00\n")
+    arguments = ["--window", "2024-01-01..2024-06-01", "--save", "mine", "--db", str(database)]
+    assert cli.run(["mtbf", str(path), *arguments]) == 2
+    assert "no row of 1 can be used" in capsys.readouterr().err
+    assert not database.exists()

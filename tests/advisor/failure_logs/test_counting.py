@@ -99,8 +99,8 @@ def test_planned_stops_stand_apart() -> None:
 
 
 def test_a_system_without_failures_is_at_risk_too() -> None:
-    text = "time,system,nodes,kind\n100,a,2,infra\n200,b,2,planned\n"
-    between = "1970-01-01..1970-01-02"
+    text = "time,system,nodes,kind\n1700000100,a,2,infra\n1700000200,b,2,planned\n"
+    between = "2023-11-14..2023-11-15"
     counted = count_failures(log_of(text), asked(between=between))
     assert counted.node_s == 4 * 86400.0
     without = count_failures(log_of(text), asked())  # one failure opens, and nothing follows
@@ -134,12 +134,14 @@ def test_questions_that_do_not_fit(name: str, question: Question, says: str) -> 
 
 
 def test_nodes_cannot_be_asked_for_where_none_are_known() -> None:
-    log = log_of("JobID|State|Start|End\n1|COMPLETED|100|200\n2|NODE_FAIL|100|300\n")
+    log = log_of(
+        "JobID|State|Start|End\n1|COMPLETED|1700000100|1700000200\n2|NODE_FAIL|1700000100|1700000300\n"
+    )
     assert estimate(log, asked()).nodes is None
     assert estimate(log, asked()).mtbf.mtbf_s == 300.0
     with pytest.raises(UserError, match="how many nodes"):
         estimate(log, asked(nodes=4))
-    two = log_of("time,system\n100,a\n200,b\n90000,a\n95000,b\n")
+    two = log_of("time,system\n1700000100,a\n1700000200,b\n1700090000,a\n1700095000,b\n")
     assert estimate(two, asked()).nodes is None
     with pytest.raises(UserError, match="several systems"):
         estimate(two, asked(nodes=4))
@@ -151,7 +153,7 @@ def test_nodes_cannot_be_asked_for_where_none_are_known() -> None:
         "JobID|State|Start|End|NNodes\n",
         "JobID|State|Start|End|NNodes\n1|PENDING|Unknown|Unknown|0\n",
         "System,nodes,nodenum,Prob Started\n",
-        "time\n100\n",
+        "time\n1700000100\n",
     ],
 )
 def test_nothing_at_risk_says_nothing(text: str) -> None:
@@ -247,3 +249,106 @@ def test_event_logs_with_a_known_truth_are_covered(
             times = times[times < length_s]
         covered += covers(estimate(log_of(event_log(times)), question), 16 * mtbf_s)
     assert 0.93 <= covered / LOGS <= 0.97
+
+
+def _events(*rows: str) -> str:
+    return "time,kind,announced,lead\n" + "".join(f"2024-03-{row}\n" for row in rows)
+
+
+_WARNED = _events(
+    *(f"{day:02d}T00:0{minute}:00,infra,yes,2m" for day in (1, 5, 9) for minute in (0, 1, 2)),
+    "12T00:00:00,infra,no,",
+)
+
+
+def test_announced_failures_are_counted_as_failures_are() -> None:
+    """Merged with those that are the same, and without the one that opens the time at risk."""
+    found = estimate(log_of(_WARNED), asked())
+    assert (found.counted.failures, found.counted.announced, found.counted.unannounced) == (3, 2, 1)
+    assert found.announcements is not None
+    assert found.announcements.coverage == pytest.approx(2 / 3)
+    assert found.announcements.mtbf == found.mtbf  # ends at a failure, as the log does
+
+
+def test_announced_plans_count_in_the_time_at_risk_only() -> None:
+    rows = ("01T00:00:00,preemption,,", "10T00:00:00,infra,,", "20T00:00:00,infra,,")
+    assert estimate(log_of(_events(*rows)), asked()).announcements is None
+    within = (*rows, "15T00:00:00,preemption,,30s")
+    counted = count_failures(log_of(_events(*within)), asked())
+    assert (counted.announced, counted.unannounced, counted.leads_s) == (1, 1, (30.0,))
+
+
+@pytest.mark.parametrize(
+    ("coalesce_s", "announced"), [(300.0, 2), (0.0, 5), (60.0, 4), (30 * 86400.0, 0)]
+)
+def test_announced_plans_are_merged_with_each_other_and_with_failures(
+    coalesce_s: float, announced: int
+) -> None:
+    text = _events(
+        *(f"15T00:0{minute}:00,preemption,," for minute in (0, 1, 2)),
+        *("20T00:00:00,infra,,", "20T00:04:00,preemption,,", "25T00:00:00,preemption,,"),
+        *("26T00:00:00,maintenance,no,", "27T00:00:00,abort,yes,"),
+    )
+    question = asked(coalesce_s=coalesce_s, between="2024-03-01..2024-04-01")
+    counted = count_failures(log_of(text), question)
+    assert (counted.announced, counted.unannounced) == (announced, 1)
+
+
+def test_counts_of_several_systems_have_all_their_nodes() -> None:
+    rows = ["gpu,10,A,100\n", "gpu,90,B,900\n"]
+    for order in (rows, rows[::-1]):
+        text = "cause,count,system,nodes\n" + "".join(order)
+        assert estimate(log_of(text), asked(between="54d")).nodes == 1000
+    partly = log_of("cause,count,system,nodes\ngpu,10,A,100\ngpu,90,B,\n")
+    assert estimate(partly, asked(between="54d")).nodes is None
+    with pytest.raises(UserError, match="several systems"):
+        estimate(partly, asked(between="54d", nodes=8))
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("time,node\n01.03.2024 10:00,n1\n02.03.2024 10:00,n2\n", "no row of 2 can be used"),
+        ("time\nUnknown\n", "no row of 1 can be used"),
+        ('cause,count\ngpu,"1,000"\n', "no row of 1 can be used"),
+        ('cause,count\ngpu,"1,000"\nnet,2\n', "1 of 2 counts cannot be read .row 1: malformed"),
+    ],
+)
+def test_what_cannot_be_read_is_no_bound(text: str, says: str) -> None:
+    between = "2024-01-01..2024-06-01" if text.startswith("time") else "54d"
+    with pytest.raises(UserError, match=says):
+        estimate(log_of(text), asked(between=between))
+
+
+@pytest.mark.parametrize("text", ["time,node\n", "cause,count\n"])
+def test_a_header_alone_is_warned_of(text: str) -> None:
+    (warning,) = estimate(log_of(text), asked(between="2024-01-01..2024-06-01")).warnings
+    assert "header without rows" in warning
+
+
+def _sized(lacking: int, others: int) -> str:
+    span = "2024-03-01T00:00:00|2024-03-02T00:00:00"
+    rows = [f"{job}|COMPLETED|{span}|" for job in range(lacking)]
+    rows += [f"{job}|NODE_FAIL|{span}|4" for job in range(100, 100 + others)]
+    return "JobID|State|Start|End|AllocNodes\n" + "\n".join(rows) + "\n"
+
+
+def test_few_jobs_without_a_size_are_left_out() -> None:
+    found = estimate(log_of(_sized(1, 19)), asked(nodes=2))
+    assert found.node_mtbf is not None
+    assert found.counted.work_s == 19 * 86400.0
+    assert found.counted.node_s == 4 * 19 * 86400.0
+    assert any("1 of the jobs" in warning and "left out" in warning for warning in found.warnings)
+    assert (Use.EXCLUDED, "it does not say how many nodes it had, as others do", 1) in (
+        found.counted.accounting.parts
+    )
+
+
+def test_many_jobs_without_a_size_are_said() -> None:
+    found = estimate(log_of(_sized(2, 19)), asked())
+    assert found.node_mtbf is None
+    assert found.counted.work_s == 21 * 86400.0
+    assert any("2 of the jobs" in w and "no size is used" in w for w in found.warnings)
+    with pytest.raises(UserError, match="2 of 21"):
+        estimate(log_of(_sized(2, 19)), asked(nodes=2))
+    assert estimate(log_of(_sized(3, 0)), asked()).warnings == ()
