@@ -14,6 +14,9 @@ from typing import ClassVar
 from advisor.emit.needs import Need
 from advisor.emit.plan import Number, Plan
 
+_MOST_SIGNAL_S = 65535
+"""The longest time that `sbatch --signal` takes."""
+
 
 class Support(StrEnum):
     """How far a tool realises something."""
@@ -136,11 +139,18 @@ def fixed(name: str, value: Value, says: str, *, group: str = "") -> Setting:
 
 
 def slurm_signal(plan: Plan) -> tuple[str, ...]:
-    """How SLURM is told to send the warning; empty where none comes."""
+    """What SLURM can send as a warning: never that of a failure. Empty where none comes, or where
+    the lead is longer than SLURM can be told."""
     if plan.lead is None:
         return ()
     seconds = max(round(plan.lead.value), 1)
-    return (f"under SLURM: `sbatch --signal=TERM@{seconds}`, the warning lead in seconds",)
+    if seconds > _MOST_SIGNAL_S:
+        return ()
+    return (
+        f"under SLURM: `sbatch --signal=TERM@{seconds}` sends SIGTERM the lead (in seconds) before "
+        "the job's time limit, and before a preemption where PreemptParameters has "
+        "send_user_signal; SLURM announces no failure",
+    )
 
 
 def whole(number: Number) -> int:

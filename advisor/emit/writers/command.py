@@ -7,6 +7,9 @@ from advisor.emit.emitting import Emitted
 from advisor.emit.tool import Part, Setting, Variable
 from advisor.emit.writers.comments import about, header
 
+_OWN = '"$@"'
+"""The reader's own command, without which such a program is nothing but options."""
+
 
 def write(emitted: Emitted, part: Part, command: str) -> str:
     """The whole script; `"$@"` in it stands for what it is started with."""
@@ -23,6 +26,8 @@ def _lines(emitted: Emitted, part: Part, command: str) -> Iterator[str]:
     yield "#!/usr/bin/env bash"
     yield from header(emitted, part, command)
     yield "set -eu"
+    if part.program.startswith(_OWN):
+        yield ': "${1:?write the command that starts training}"'
     for setting in part.environment:
         yield ""
         yield from about(setting)

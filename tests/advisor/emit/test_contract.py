@@ -215,3 +215,34 @@ def test_a_variable_that_is_not_set_stops_the_script() -> None:
     assert done.returncode != 0
     assert done.stdout == b""
     assert b"NOT_SET: parameter null or not set" in done.stderr
+
+
+_WARNED_TOOLS = [
+    tool
+    for tool in _TOOLS
+    if tool.abilities[Need.WARNING].support is not Support.CANNOT and tool.name != "torchrun"
+]
+
+
+@pytest.mark.parametrize("tool", _WARNED_TOOLS, ids=lambda tool: tool.name)
+def test_what_slurm_sends_is_no_warning_of_a_failure(tool: Tool) -> None:
+    (said,) = [
+        note for note in tool.remarks(plan(Need.WARNING, lead_s=65535.0)) if "sbatch" in note
+    ]
+    assert "--signal=TERM@65535`" in said
+    for part in ("time limit", "send_user_signal", "announces no failure"):
+        assert part in said
+    longer = tool.remarks(plan(Need.WARNING, lead_s=65536.0))
+    assert not [note for note in longer if "sbatch" in note]
+
+
+@pytest.mark.parametrize("name", ["megatron", "torchtitan"])
+def test_a_script_that_is_given_no_command_does_not_start(name: str) -> None:
+    found = emitted(registry.tool(name), Need.NOTHING)
+    written = write(found, found.part("options"), COMMAND)
+    done = subprocess.run(
+        ["/bin/bash", "-s"], input=written.encode(), capture_output=True, check=False
+    )
+    assert done.returncode != 0
+    assert b"write the command that starts training" in done.stderr
+    assert b"--" not in done.stderr
