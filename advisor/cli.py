@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from advisor.errors import AdvisorError
-from advisor.printable import printable
+from advisor.printable import is_text, printable
 
 _COMMANDS = {
     "recommend": "Which mechanism, at which interval, finishes the job soonest.",
@@ -50,6 +50,16 @@ Architectures are a1-sync, a1-async, a2 ... a7; mechanisms ft1 ... ft9.
 
 class LazyGroup(click.Group):
     """A group whose commands live in `advisor.commands.<name>` as an object `command`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuses what is no text, whichever option of whichever command it is for.
+
+        The names of files are bytes to the system, so one that is there is taken.
+        """
+        for text in args:
+            if not is_text(text) and not os.path.lexists(text):
+                raise click.UsageError(f"{text[:60]!r} is no text in UTF-8", ctx)
+        return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)

@@ -7,6 +7,7 @@ import click
 
 from advisor.errors import UserError
 from advisor.inputs import BY_OPTION, INPUTS, Input, parse_names
+from advisor.printable import is_text
 from advisor.units import FRACTION_EXAMPLE, parse_duration_s, parse_fraction
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -22,6 +23,8 @@ class Parsed(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if not isinstance(value, str):
             return value
+        if not is_text(value):  # also where a file has this name
+            self.fail(f"{value[:60]!r} is no text in UTF-8", param, ctx)
         try:
             return self._parse(value)
         except UserError as error:

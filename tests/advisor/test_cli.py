@@ -289,3 +289,37 @@ def test_export_and_load_elsewhere(advisor: Advisor, tmp_path: Path) -> None:
     code, _, err = advisor("db", "export", "--cluster", "matilda-8xv100", "-o", str(bundle))
     assert code == 2
     assert "--force" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("recommend", *_ASK, "--cluster", "\udcff"),
+        ("recommend", *_ASK, "--mtbf-from", "\udcff"),
+        ("recommend", *_ASK, "--db", "\udcff.db"),
+        ("coverage", "--cluster=\udcff"),
+        ("report", "\udcff"),
+        ("db", "export", "--cluster", "\udcff", "-o", "out.json"),
+        ("\udcff",),
+    ],
+)
+def test_arguments_that_are_no_text(
+    advisor: Advisor, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = advisor(*arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "no text in UTF-8" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_may_have_any_name(advisor: Advisor, tmp_path: Path) -> None:
+    path = tmp_path / "\udcff.csv"
+    path.write_text("time\n2024-03-01\n2024-03-05\n")
+    code, out, _ = advisor("mtbf", str(path))
+    assert code == 0
+    assert out.startswith(r"\udcff.csv: a log of kind csv")
+    code, _, err = advisor("recommend", *_ASK, "--storage-write", str(path))
+    assert code == 2
+    assert "no text in UTF-8" in err
