@@ -84,6 +84,7 @@ database_option = click.option(
     "--db",
     "db_url",
     metavar="URL",
+    type=Parsed("text", str),
     help="SQLite file or postgresql:// URL.  [default: $ADVISOR_DB_URL, else a file of your own]",
 )
 

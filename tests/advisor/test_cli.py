@@ -320,6 +320,7 @@ def test_a_file_may_have_any_name(advisor: Advisor, tmp_path: Path) -> None:
     code, out, _ = advisor("mtbf", str(path))
     assert code == 0
     assert out.startswith(r"\udcff.csv: a log of kind csv")
-    code, _, err = advisor("recommend", *_ASK, "--storage-write", str(path))
-    assert code == 2
-    assert "no text in UTF-8" in err
+    for option in ("--storage-write", "--db"):
+        code, _, err = advisor("recommend", *_ASK, option, str(path))
+        assert code == 2
+        assert "no text in UTF-8" in err
