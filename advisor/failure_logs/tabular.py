@@ -1,6 +1,7 @@
 """Delimited text as rows with named fields; a row that does not fit is kept, with the reason."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -67,7 +68,7 @@ def read_table(text: str, delimiter: str, *, quoted: bool = True) -> Table:
 
 def refuse_doubles(header: Sequence[str]) -> None:
     """Raises UserError if two columns have one name."""
-    double = sorted({name for name in header if header.count(name) > 1})
+    double = sorted(name for name, times in Counter(header).items() if times > 1)
     if double:
         raise UserError(f"the header names {double[0][:60]!r} twice")
 

@@ -141,3 +141,9 @@ def test_failures_of_one_second_that_are_kept_apart() -> None:
     window = Window(1.7e9, 1.71e9)
     assert answered(content, "csv", Question(coalesce_s=0.0, window=window))
     assert not answered(content, "csv", Question(coalesce_s=0.0))
+
+
+def test_a_header_of_very_many_names_is_read_at_once() -> None:
+    content = ",".join(f"column{number}" for number in range(300_000)).encode()
+    for name in NAMES:
+        assert not answered(content, name, Question())
