@@ -23,7 +23,7 @@ from advisor.recommendation import Recommendation, Uncertainty, Versions
 from advisor.scenario import Scenario
 from advisor.uncertainty.answer import uncertainty_of
 from advisor.uncertainty.cells import NextCells, next_cells
-from advisor.uncertainty.propagation import linear_costs
+from advisor.uncertainty.propagation import tabled_costs
 from advisor.version import advisor_version
 from app.markdown import message
 from db import run_queries
@@ -164,11 +164,9 @@ def recommend(found: Loaded, scenario: Scenario) -> Recommendation:
 def how_sure(found: Loaded, recommendation: Recommendation) -> tuple[Uncertainty, NextCells]:
     """How sure the answer is, and which cell to measure next, as the command line computes them."""
     evidence = found.evidence
-    costs = linear_costs(evidence, recommendation.scenario, recommendation.candidates)
-    return (
-        uncertainty_of(evidence, recommendation, costs=costs),
-        next_cells(evidence, recommendation, costs=costs),
-    )
+    costs = tabled_costs(evidence, recommendation.scenario, recommendation.candidates)
+    known = uncertainty_of(evidence, recommendation, costs=costs)
+    return known, next_cells(evidence, recommendation, costs=costs, known=known)
 
 
 def token(engine: Engine) -> str:

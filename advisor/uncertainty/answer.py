@@ -13,9 +13,10 @@ from advisor.recommendation import (
 )
 from advisor.scenario import require_in_range
 from advisor.uncertainty.best import chances, perfect_information_s
-from advisor.uncertainty.draws import DRAWS, SEED, completion_times_s, deviations
+from advisor.uncertainty.draws import completion_times_s
+from advisor.uncertainty.law import DRAWS, SEED, UncertainValue, deviations
 from advisor.uncertainty.minimax import Choice, held_regret, minimax_choices
-from advisor.uncertainty.propagation import LinearCosts, UncertainValue, linear_costs
+from advisor.uncertainty.propagation import TabledCosts, tabled_costs
 from db.records import ClusterEvidence
 
 _LARGEST_FACTOR = 1e6
@@ -41,18 +42,19 @@ def uncertainty_of(
     found: Recommendation,
     seed: int = SEED,
     draws: int = DRAWS,
-    costs: LinearCosts | None = None,
+    costs: TabledCosts | None = None,
 ) -> Uncertainty:
     """What the measurements' dispersion does to the answer (docs/uncertainty.md).
 
-    `costs` where they are known already: `linear_costs` of the same answer.
+    `costs` where they are known already: `tabled_costs` of the same answer.
     """
     reason = why_not_priced(found)
     if reason is not None:
         return Uncertainty(seed, draws, (), 0.0, (), (), reason)
     if costs is None:
-        costs = linear_costs(evidence, found.scenario, found.candidates)
-    times_s = completion_times_s(costs, deviations(costs.values, seed, draws))
+        costs = tabled_costs(evidence, found.scenario, found.candidates)
+    off = deviations(costs.values, seed, draws)
+    times_s = completion_times_s(costs, off, anew=True)
     return Uncertainty(
         seed=seed,
         draws=draws,

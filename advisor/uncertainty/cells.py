@@ -4,12 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from advisor.recommendation import Recommendation
-from advisor.uncertainty.answer import why_not_priced
-from advisor.uncertainty.best import chances, perfect_information_s
-from advisor.uncertainty.draws import DRAWS, SEED, completion_times_s, deviations
+from advisor.recommendation import Recommendation, Uncertainty
+from advisor.uncertainty.answer import uncertainty_of, why_not_priced
+from advisor.uncertainty.law import DRAWS, SEED, UncertainValue, deviations
 from advisor.uncertainty.measuring import NO_FAULT, Cell, command_of
-from advisor.uncertainty.propagation import LinearCosts, UncertainValue, linear_costs
+from advisor.uncertainty.propagation import TabledCosts, tabled_costs
 from advisor.uncertainty.value_of_information import information_value
 from db.records import (
     MEASURED_SOURCE,
@@ -77,20 +76,23 @@ def next_cells(
     found: Recommendation,
     seed: int = SEED,
     draws: int = DRAWS,
-    costs: LinearCosts | None = None,
+    costs: TabledCosts | None = None,
+    known: Uncertainty | None = None,
 ) -> NextCells:
     """What to measure next, so that the answer gets surer.
 
-    `costs` where they are known already: `linear_costs` of the same answer.
+    Where they are known already: `costs`, `tabled_costs` of the same answer, and `known`,
+    `uncertainty_of` it with the same seed and draws.
     """
     cluster, reason = evidence.cluster.cluster, why_not_priced(found)
     if reason is not None:
         return NextCells(cluster, None, None, None, None, seed, draws, (), (), reason)
     if costs is None:
-        costs = linear_costs(evidence, found.scenario, found.candidates)
+        costs = tabled_costs(evidence, found.scenario, found.candidates)
+    if known is None:
+        known = uncertainty_of(evidence, found, seed, draws, costs)
     off = deviations(costs.values, seed, draws)
-    times_s = completion_times_s(costs, off)
-    pick = chances(costs.mechanisms, times_s)[0]
+    pick = known.chances[0]
     values = []
     for cell, rows in _cells(evidence, costs.values).items():
         runs = min(max(costs.values[row].n or 1, 1) for row in rows)
@@ -103,7 +105,7 @@ def next_cells(
         mechanism=pick.mechanism,
         best_probability=pick.best_probability,
         expected_regret_s=pick.expected_regret_s,
-        perfect_s=perfect_information_s(times_s),
+        perfect_s=known.perfect_s,
         seed=seed,
         draws=draws,
         cells=tuple(sorted(values, key=_rank)),
@@ -160,7 +162,7 @@ def _cell_of(evidence: ClusterEvidence, point: OperatingPoint, quantity: Quantit
     )
 
 
-def _unvalued(evidence: ClusterEvidence, costs: LinearCosts) -> Iterator[Unvalued]:
+def _unvalued(evidence: ClusterEvidence, costs: TabledCosts) -> Iterator[Unvalued]:
     points = {point.point_id: point for point in evidence.points}
     for held in costs.held:
         command = None
@@ -170,7 +172,7 @@ def _unvalued(evidence: ClusterEvidence, costs: LinearCosts) -> Iterator[Unvalue
         yield Unvalued(held.point_id, held.quantity, held.reason, command)
 
 
-def _is_own(evidence: ClusterEvidence, costs: LinearCosts, rows: Sequence[int]) -> bool:
+def _is_own(evidence: ClusterEvidence, costs: TabledCosts, rows: Sequence[int]) -> bool:
     """Whether the cell's numbers are of this program's own runs, whose seeds begin at 0."""
     points = {point.point_id: point for point in evidence.points}
     sources = (

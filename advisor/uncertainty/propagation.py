@@ -1,11 +1,15 @@
-"""From measured numbers to the costs of all candidates: how much of each number is in each cost.
+"""From measured numbers to the costs of all candidates: what each number does to each cost.
 
 The costs of a candidate (stall per save, restore, overhead, lost steps) and what all candidates
 share (step time, detection, regrouping) come out of `predict` and `resolve`, which are asked again
-with one number moved by about `_STEP` of its standard error; no rule is written a second time. The
-costs are then taken to be linear in the numbers: exact for sums and for a product with one
-uncertain factor; for a product of two with shares a and b of error, a b of it is left out. Which
-measurement answers, and by which rules, stays as it was for the recommendation.
+with one number at a time moved to `_NODES` places of its law (law.py); no rule is written a second
+time. Between the places each cost is a straight line, in the number or, where the cost is a
+product, of both logarithms: exact for sums, products and quotients.
+
+What several numbers do together is put together from what each does alone (a first-order
+high-dimensional model representation: Rabitz and Alis 1999), as a sum of changes or as a product of
+ratios: whichever of the two is nearer to predictions of `_TRIALS` draws of all numbers at once.
+Exact for a cost that is a sum or a product; of a mixture the rest is left out.
 
 Numbers that were not measured (analytical bounds, design values), or of which nothing says how far
 they may be off, are held at their value and named.
@@ -14,7 +18,6 @@ they may be off, are held at their value and named.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
-from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +30,8 @@ from advisor.prediction import NoPredictionError, predict
 from advisor.recommendation import Candidate, HeldValue
 from advisor.rules import Rule
 from advisor.scenario import Scenario, ScenarioInput
-from advisor.uncertainty.spread import MEASURED, Spread, pooled_deviation, spread_of
+from advisor.uncertainty.law import Key, UncertainValue, name_of, quantiles, value_at
+from advisor.uncertainty.spread import MEASURED, pooled_deviation, spread_of
 from db.records import (
     ClusterEvidence,
     EvidencedValue,
@@ -40,30 +44,26 @@ COSTS = ("stall_s", "restore_s", "overhead", "lost_steps")
 SHARED = ("step_time_s", "detection_s", "regroup_s")
 """Of all candidates, as `Conditions` names them; those move that the scenario does not state."""
 _STEP = 0.01
+"""In standard errors: how far a number is moved to see whether it is in any cost at all."""
+_NODES = (
+    *(0.0, 0.002, 0.01, 0.03, 0.07, 0.14, 0.23, 0.34, 0.46),
+    *(0.58, 0.69, 0.79, 0.87, 0.93, 0.97, 0.99, 0.998, 1.0),
+)
+"""Shares of its law below the places where each number is tabulated; its value is another."""
+_TRIALS = 32
 
 _OF_A_FIT = "of the fits of a calibration, whose intervals are not carried through"
 
-Key = tuple[str, Quantity]
-"""Which number: the operating point or published calibration, and the quantity."""
-
-
-@dataclass(frozen=True, slots=True)
-class UncertainValue:
-    """A measured number, and how far it may be off."""
-
-    key: Key
-    value: float
-    n: int | None
-    spread: Spread
-
 
 @dataclass(frozen=True, eq=False, slots=True)
-class LinearCosts:
-    """Every candidate's costs as linear functions of the uncertain values, about their values.
+class TabledCosts:
+    """Every candidate's costs as functions of the uncertain values.
 
-    `models` hold the recommended intervals; those of `is_free` were chosen. `slopes` has
-    [value, candidate, cost] in the order of `COSTS`, `shared_slopes` [value, shared] in that of
-    `SHARED`: change of the cost for a change of the value, in their units.
+    `models` hold the recommended intervals; those of `is_free` were chosen. A column is one cost:
+    `COSTS` of each candidate in turn, then `SHARED`; `base` has them where nothing is off. `nodes`
+    has [value, node]: deviations in standard errors, ascending, 0 among them. `changes` has
+    [value, node, column]: what moving that value alone adds to the cost; where `is_product`, to
+    its logarithm. `asked` predicts anew; without it the tables are all that is known.
     """
 
     mechanisms: tuple[str, ...]
@@ -71,36 +71,130 @@ class LinearCosts:
     is_free: tuple[bool, ...]
     conditions: Conditions
     values: tuple[UncertainValue, ...]
-    slopes: NDArray[np.float64]
-    shared_slopes: NDArray[np.float64]
+    base: NDArray[np.float64]
+    nodes: NDArray[np.float64]
+    changes: NDArray[np.float64]
+    is_product: NDArray[np.bool_]
     held: tuple[HeldValue, ...] = ()
+    asked: "Asked | None" = None
+
+    def tabled(self, off: NDArray[np.float64]) -> NDArray[np.float64]:
+        """[column, draw]: the costs by the tables where the values are off by `off` standard
+        errors ([value, draw])."""
+        return np.array([self._tabled(column, off) for column in range(self.base.size)])
+
+    def predicted(self, off: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same as the rules predict it in every draw; by the tables where a draw goes beyond a
+        limit of the rules."""
+        found = self.tabled(off)
+        if self.asked is None or not self.values:
+            return found
+        numbers = np.array([value_at(v, z) for v, z in zip(self.values, off, strict=True)])
+        keys = [value.key for value in self.values]
+        for draw, moved in enumerate(numbers.T.tolist()):
+            with suppress(NoPredictionError):
+                found[:, draw] = self.asked.costs(dict(zip(keys, moved, strict=True)))
+        return found
+
+    def _tabled(self, column: int, off: NDArray[np.float64]) -> NDArray[np.float64]:
+        base, is_product = float(self.base[column]), bool(self.is_product[column])
+        change = np.zeros(off.shape[1])
+        for row, value in enumerate(self.values):
+            known = self.changes[row, :, column]
+            if np.any(known) and np.any(off[row]):
+                at, nodes = (_place(value, z, is_product) for z in (off[row], self.nodes[row]))
+                change += np.interp(at, nodes, known)
+        if is_product:
+            return np.asarray(base * np.exp(change))
+        return np.maximum(base + change, min(base, 0.0))
 
 
-def linear_costs(
+def tabled_costs(
     evidence: ClusterEvidence, scenario: Scenario, candidates: Sequence[Candidate]
-) -> LinearCosts:
+) -> TabledCosts:
     """The costs of the candidates that Eq. (5) prices; the others are left out."""
     priced = [c for c in candidates if c.model is not None]
     mechanisms = tuple(c.mechanism for c in priced)
-    models = tuple(_held_model(c) for c in priced)
     points = {p.point_id: p for p in evidence.points}
     uncertain, held = _sorted_out(evidence, _keys(evidence, scenario, priced, points), points)
-    asked = _Asked(evidence, _inputs(scenario), mechanisms, points)
-    found = list(_slopes(asked, uncertain, asked.costs({})))
-    return LinearCosts(
+    asked = Asked(evidence, _inputs(scenario), mechanisms, points)
+    base = asked.costs({})
+    values = tuple(_moving(asked, uncertain, base))
+    nodes = np.array([_nodes_of(value) for value in values]).reshape(len(values), len(_NODES) + 1)
+    at_nodes = np.array(
+        [_at_nodes(asked, value, z, base) for value, z in zip(values, nodes, strict=True)]
+    ).reshape(*nodes.shape, base.size)
+    sums = TabledCosts(
         mechanisms=mechanisms,
-        models=models,
+        models=tuple(_held_model(c) for c in priced),
         is_free=tuple(_is_free(c) for c in priced),
         conditions=replace(conditions_of(scenario), max_overhead=np.inf),
-        values=tuple(value for value, _ in found),
-        slopes=np.array([s[: -len(SHARED)] for _, s in found]).reshape(
-            len(found), len(models), len(COSTS)
-        ),
-        shared_slopes=np.array([s[-len(SHARED) :] for _, s in found]).reshape(
-            len(found), len(SHARED)
-        ),
+        values=values,
+        base=base,
+        nodes=nodes,
+        changes=at_nodes - base,
+        is_product=np.zeros(base.size, dtype=np.bool_),
         held=held,
+        asked=asked,
     )
+    return _sums_or_products(asked, sums, at_nodes)
+
+
+def _sums_or_products(
+    asked: "Asked", sums: TabledCosts, at_nodes: NDArray[np.float64]
+) -> TabledCosts:
+    """The tables with each column as a product where that is nearer to predicting anew, or as near;
+    only what is above 0 everywhere can be one."""
+    positive = (sums.base > 0.0) & np.all(at_nodes > 0.0, axis=(0, 1))
+    logs = np.log(np.where(positive, at_nodes, 1.0)) - np.log(np.where(positive, sums.base, 1.0))
+    products = replace(sums, changes=np.where(positive, logs, sums.changes), is_product=positive)
+    rng = np.random.default_rng(_TRIALS)
+    trials = np.array([quantiles(value, rng.random(_TRIALS)) for value in sums.values])
+    off = trials.reshape(len(sums.values), _TRIALS)
+    exact = products.predicted(off)
+    miss_sum, miss_product = (
+        np.abs(found.tabled(off) - exact).sum(axis=1) for found in (sums, products)
+    )
+    is_product = positive & (miss_product <= miss_sum * (1.0 + 1e-9) + 1e-12 * np.abs(sums.base))
+    return replace(
+        sums, changes=np.where(is_product, products.changes, sums.changes), is_product=is_product
+    )
+
+
+def _place(
+    value: UncertainValue, off: NDArray[np.float64], is_product: bool
+) -> NDArray[np.float64]:
+    """Where a number stands on the axis on which a cost is a straight line."""
+    found = value_at(value, off)
+    return np.log(found) if is_product and value.value > 0.0 else found
+
+
+def _nodes_of(value: UncertainValue) -> NDArray[np.float64]:
+    """Deviations at which the value is tabulated, ascending; 0 is one of them."""
+    return np.sort([*quantiles(value, np.array(_NODES)), 0.0])
+
+
+def _at_nodes(
+    asked: "Asked", value: UncertainValue, nodes: NDArray[np.float64], base: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """[node, column]: the costs with the value at each of its nodes, all others where they are.
+
+    Where the value goes beyond a limit of the rules, the cost goes on from the last two nodes
+    within it in a straight line, down to 0 at the least.
+    """
+    known: dict[int, NDArray[np.float64]] = {}
+    numbers = value_at(value, nodes)
+    for index, number in enumerate(numbers):
+        with suppress(NoPredictionError):
+            known[index] = base if nodes[index] == 0.0 else asked.costs({value.key: float(number)})
+    inside = sorted(known)
+    found = np.array([known.get(index, base) for index in range(len(nodes))])
+    for index in range(len(nodes)):
+        if index not in known and len(inside) > 1:
+            a, b = inside[:2] if index < inside[0] else inside[-2:]
+            share = (numbers[index] - numbers[a]) / (numbers[b] - numbers[a])
+            found[index] = np.maximum(known[a] + share * (known[b] - known[a]), 0.0)
+    return found
 
 
 def _held_model(candidate: Candidate) -> CostModel:
@@ -181,7 +275,7 @@ def _why_held(found: EvidencedValue) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class Asked:
     """What is predicted again with some numbers moved."""
 
     evidence: ClusterEvidence
@@ -220,10 +314,10 @@ class _Asked:
         )
 
 
-def _slopes(
-    asked: _Asked, values: Sequence[UncertainValue], base: NDArray[np.float64]
-) -> Iterator[tuple[UncertainValue, NDArray[np.float64]]]:
-    """Each value that is in some cost, with its slopes in the order of `_Asked.costs`.
+def _moving(
+    asked: Asked, values: Sequence[UncertainValue], base: NDArray[np.float64]
+) -> Iterator[UncertainValue]:
+    """Each value that is in some cost.
 
     Found by halves, since most numbers of a large cluster are in none: where moving all of a half
     moves no cost, none of it is. The steps differ, so that no ratio of two numbers stays the same.
@@ -231,31 +325,26 @@ def _slopes(
     if not values:
         return
     if len(values) == 1:
-        slopes = _slope(asked, values[0], base)
-        if np.any(slopes):
-            yield values[0], slopes
+        if any(_moves(asked, values, base, side) for side in (1.0, -1.0)):
+            yield values[0]
         return
-    try:
-        moved = asked.costs({value.key: value.value + _step(value) for value in values})
-    except NoPredictionError:
-        moved = None
-    if moved is None or not np.array_equal(moved, base):
+    if _moves(asked, values, base, 1.0) is not False:
         middle = len(values) // 2
-        yield from _slopes(asked, values[:middle], base)
-        yield from _slopes(asked, values[middle:], base)
+        yield from _moving(asked, values[:middle], base)
+        yield from _moving(asked, values[middle:], base)
 
 
-def _slope(asked: _Asked, value: UncertainValue, base: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Change of each cost for a change of the value, over a step to either side. Where a step goes
-    beyond a limit of the rules, at which the number stands, the other side alone says it."""
-    sides: list[NDArray[np.float64]] = []
-    for step in (_step(value), -_step(value)):
-        with suppress(NoPredictionError):
-            sides.append((asked.costs({value.key: value.value + step}) - base) / step)
-    return np.mean(sides, axis=0) if sides else np.zeros_like(base)
+def _moves(
+    asked: Asked, values: Sequence[UncertainValue], base: NDArray[np.float64], side: float
+) -> bool | None:
+    """Whether the costs change where all of the values do; None beyond a limit of the rules."""
+    steps = {v.key: v.value + side * _step(v) for v in values}
+    try:
+        return not np.array_equal(asked.costs(steps), base)
+    except NoPredictionError:
+        return None
 
 
 def _step(value: UncertainValue) -> float:
     """In the unit of the value; its own for each number."""
-    name = crc32(f"{value.key[0]}|{value.key[1].value}".encode())
-    return _STEP * value.spread.standard_error * (0.5 + name / 2**33)
+    return _STEP * value.spread.standard_error * (0.5 + name_of(value) / 2**33)

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from advisor.uncertainty.best import perfect_information_s
 from advisor.uncertainty.draws import completion_times_s
-from advisor.uncertainty.propagation import LinearCosts
+from advisor.uncertainty.propagation import TabledCosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class InformationValue:
 
 
 def information_value(
-    costs: LinearCosts, off: NDArray[np.float64], rows: Iterable[int], runs: int, more: int = 1
+    costs: TabledCosts, off: NDArray[np.float64], rows: Iterable[int], runs: int, more: int = 1
 ) -> InformationValue:
     """Of the cell that holds the values at `rows`, measured `runs` (1 or more) times so far."""
     own = np.zeros_like(off)

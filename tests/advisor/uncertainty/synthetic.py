@@ -5,7 +5,7 @@ only what a source would print of the runs gets into the evidence: their mean, n
 or the half width of a 95 % interval, or no dispersion at all of a single run.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import exp, sqrt
 from random import Random
@@ -30,6 +30,8 @@ from db.records import (
 )
 
 STEP_S = 0.1
+BATCH = 32
+BASELINE = "none"
 MEASURED_INTERVAL = 100
 STATE_BYTES = 200_000_000
 DETECTION_S, REGROUP_S = 20.0, 5.0
@@ -44,9 +46,11 @@ class Truth:
     stall_s: float
     restore_s: float
 
-    def completion_s(self, duration_s: float, mtbf_s: float, interval_steps: int) -> float:
+    def completion_s(
+        self, duration_s: float, mtbf_s: float, interval_steps: int, step_s: float = STEP_S
+    ) -> float:
         """Eq. (5), written down from the paper."""
-        between_s = interval_steps * STEP_S
+        between_s = interval_steps * step_s
         failure_s = DETECTION_S + self.restore_s + REGROUP_S + between_s / 2.0
         training_s = duration_s * (1.0 + self.stall_s / between_s)
         return training_s + training_s / mtbf_s * failure_s
@@ -81,6 +85,69 @@ def synthetic_cluster(
         for mechanism, truth in of_mechanisms.items()
     ]
     return SyntheticCluster(evidence_of(points), truths)
+
+
+@dataclass(frozen=True)
+class UnsteadyCluster:
+    """One whose steps are known badly too."""
+
+    evidence: ClusterEvidence
+    truths: dict[str, dict[str, Truth]]
+    steps_s: dict[str, float]
+    """True step time of each architecture."""
+
+
+def unsteady_cluster(
+    random: Random, mechanisms: int = 3, architectures: int = 3, runs: Sequence[int] = (1, 2, 3)
+) -> UnsteadyCluster:
+    """Everything measured one of `runs` times with a noise of 5 to 30 %, throughput too, from
+    which the step time is taken.
+
+    The first mechanism's stall is known as a share of the steps between two saves, whatever these
+    take; the others' from their saves' clocks, in seconds. So an error in the step time changes
+    who is the soonest.
+    """
+    noise = random.uniform(0.05, 0.30)
+    steps_s = {f"b{each}": STEP_S * exp(random.gauss(0.0, 0.5)) for each in range(architectures)}
+    truths, points = {}, []
+    for architecture, step_s in steps_s.items():
+        own = {f"ft{each + 1}": _truth(random) for each in range(mechanisms)}
+        truths[architecture] = own
+        for name, truth in own.items():
+            values = _noisy_runs(random, truth, noise, random.choice(runs), step_s, name != "ft1")
+            points.append(point_of(name, values, architecture))
+        throughput = _measured(random, BATCH / step_s, noise, random.choice(runs), _factor)
+        points.append(point_of(BASELINE, {Quantity.THROUGHPUT: throughput}, architecture))
+    return UnsteadyCluster(evidence_of(points), truths, steps_s)
+
+
+def _noisy_runs(
+    random: Random, truth: Truth, noise: float, n: int, step_s: float, has_clock: bool
+) -> dict[Quantity, EvidencedValue]:
+    found = {Quantity.RESTORE: _measured(random, truth.restore_s, noise, n, _factor)}
+    overhead = truth.stall_s / (MEASURED_INTERVAL * step_s)
+    if not has_clock:
+        found[Quantity.OVERHEAD] = _measured(random, overhead, noise, n, _factor)
+        return found
+    # So wide an interval that the save's clock always lies within it, and answers.
+    found[Quantity.OVERHEAD] = EvidencedValue(
+        overhead,
+        Evidence.MEASURED,
+        n=1,
+        dispersion=1e3,
+        dispersion_kind=DispersionKind.CI95_HALF_WIDTH,
+    )
+    found[Quantity.SAVE] = _measured(random, truth.stall_s, noise, n, _factor)
+    return found
+
+
+def _factor(random: Random, noise: float) -> float:
+    """Of a run that takes so many times as long as it should: above 0, as a duration is."""
+    return exp(random.gauss(0.0, noise))
+
+
+def _summand(random: Random, noise: float) -> float:
+    return 1.0 + random.gauss(0.0, noise)
 
 
 def question(architecture: str = "b0", mtbf_s: float = 3_600.0, **more: Any) -> ScenarioInput:
@@ -131,7 +198,7 @@ def point_of(
         mechanism=mechanism,
         workload="resnet50-cpu",
         state_bytes=STATE_BYTES,
-        batch_per_rank=32,
+        batch_per_rank=BATCH,
         interval_steps=MEASURED_INTERVAL,
         trace="F1",
         values=values,
@@ -154,9 +221,15 @@ def _runs(random: Random, truth: Truth, noise: float, n: int) -> dict[Quantity, 
     }
 
 
-def _measured(random: Random, truth: float, noise: float, n: int) -> EvidencedValue:
+def _measured(
+    random: Random,
+    truth: float,
+    noise: float,
+    n: int,
+    share: Callable[[Random, float], float] = _summand,
+) -> EvidencedValue:
     """The mean of n runs with this relative noise, and what is printed of their dispersion."""
-    found = [truth * (1.0 + random.gauss(0.0, noise)) for _ in range(n)]
+    found = [truth * share(random, noise) for _ in range(n)]
     if n == 1:
         return EvidencedValue(found[0], Evidence.MEASURED, n=1)
     if random.random() < 0.5:
@@ -179,7 +252,7 @@ def _mechanism(name: str) -> Mechanism:
         name=name,
         family="",
         description="",
-        cadence=Cadence.PERIODIC,
+        cadence=Cadence.NEVER if name == BASELINE else Cadence.PERIODIC,
         save_path=TransferPath.PEER,
         persist_path=TransferPath.NONE,
         restore_path=TransferPath.PEER,

@@ -1,52 +1,26 @@
-"""Draws: the same for everybody, of the right law, and Eq. (5) in each of them."""
+"""Eq. (5) in each draw: at the recommended intervals, and alike in every unit."""
 
 from dataclasses import replace
-from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import t as student
 
 from advisor.candidates import consider
 from advisor.defaults import resolve
-from advisor.recommendation import SpreadOrigin
 from advisor.scenario import ScenarioInput
 from advisor.uncertainty.best import chances
-from advisor.uncertainty.draws import completion_times_s, deviations
-from advisor.uncertainty.propagation import LinearCosts, UncertainValue, linear_costs
-from advisor.uncertainty.spread import Spread
+from advisor.uncertainty.draws import completion_times_s
+from advisor.uncertainty.law import deviations
+from advisor.uncertainty.propagation import COSTS, SHARED, TabledCosts, tabled_costs
 from db.records import ClusterEvidence, DispersionKind, Evidence, EvidencedValue, Quantity
 from tests.advisor.uncertainty.synthetic import evidence_of, point_of, question
 
 
-def value(name: str, degrees: float = 3.0) -> UncertainValue:
-    return UncertainValue((name, Quantity.RESTORE), 10.0, 3, Spread(2.0, degrees, SpreadOrigin.OWN))
-
-
-def asked(evidence: ClusterEvidence, **more: Any) -> LinearCosts:
+def asked(evidence: ClusterEvidence, **more: Any) -> TabledCosts:
     stated: dict[str, Any] = {"architecture": "a2", "state_bytes": 204_700_000, "mtbf_s": 14400.0}
     scenario = resolve(ScenarioInput(**(stated | {"detection_s": 30.0} | more)), evidence)
-    return linear_costs(evidence, scenario, consider(evidence, scenario).candidates)
-
-
-def test_a_number_is_drawn_alike_whatever_else_is_drawn() -> None:
-    alone = deviations([value("a")])
-    together = deviations([value("b"), value("a")])
-    assert np.array_equal(alone[0], together[1])
-    assert not np.array_equal(together[0], together[1])
-    assert not np.array_equal(alone, deviations([value("a")], seed=1))
-
-
-@pytest.mark.parametrize("degrees", [1.0, 3.0, inf])
-def test_draws_follow_student(degrees: float) -> None:
-    found = np.sort(deviations([value("a", degrees)], draws=2_000)[0])
-    share = (np.arange(2_000) + 0.5) / 2_000
-    wanted = 2.0 * student.ppf(0.0005 + 0.999 * share, min(degrees, 1e9))
-    middle = slice(20, -20)
-    assert found[middle] == pytest.approx(wanted[middle], rel=0.05, abs=0.02)
-    assert np.all(np.isfinite(found))
-    assert np.all(np.abs(found) <= 2.0 * student.ppf(0.9995, min(degrees, 1e9)) * 1.001)
+    return tabled_costs(evidence, scenario, consider(evidence, scenario).candidates)
 
 
 def test_without_errors_every_draw_is_the_recommendation(matilda: ClusterEvidence) -> None:
@@ -57,10 +31,11 @@ def test_without_errors_every_draw_is_the_recommendation(matilda: ClusterEvidenc
         matilda,
     )
     candidates = consider(matilda, scenario).candidates
-    costs = linear_costs(matilda, scenario, candidates)
-    times_s = completion_times_s(costs, np.zeros((len(costs.values), 4)))
-    for row, candidate in zip(times_s, candidates, strict=True):
-        assert row == pytest.approx(candidate.expected_completion_s, rel=1e-12)
+    costs = tabled_costs(matilda, scenario, candidates)
+    for anew in (False, True):
+        times_s = completion_times_s(costs, np.zeros((len(costs.values), 4)), anew=anew)
+        for row, candidate in zip(times_s, candidates, strict=True):
+            assert row == pytest.approx(candidate.expected_completion_s, rel=1e-12)
 
 
 @pytest.mark.parametrize("dispersion", [None, 0.0])
@@ -78,7 +53,7 @@ def test_no_dispersion_makes_the_pick_certain(dispersion: float | None) -> None:
     ]
     evidence = evidence_of(points)
     scenario = resolve(question(), evidence)
-    costs = linear_costs(evidence, scenario, consider(evidence, scenario).candidates)
+    costs = tabled_costs(evidence, scenario, consider(evidence, scenario).candidates)
     assert costs.values == ()
     first, *others = chances(costs.mechanisms, completion_times_s(costs, deviations(costs.values)))
     assert (first.mechanism, first.best_probability, first.expected_regret_s) == ("ft1", 1.0, 0.0)
@@ -134,18 +109,18 @@ def test_in_another_unit_of_time_the_probabilities_are_the_same(
         assert b.expected_regret_fraction == pytest.approx(a.expected_regret_fraction, abs=1e-12)
 
 
-def _in_other_units(costs: LinearCosts, factor: float) -> LinearCosts:
+def _in_other_units(costs: TabledCosts, factor: float) -> TabledCosts:
     conditions = costs.conditions
     times = ("duration_s", "mtbf_s", "step_time_s", "detection_s", "regroup_s", "init_s")
+    in_time = {"stall_s", "restore_s", *SHARED}
+    names = [*(COSTS * len(costs.models)), *SHARED]
+    factors = np.array([factor if name in in_time else 1.0 for name in names])
     return replace(
         costs,
-        models=tuple(
-            replace(m, stall_s=factor * m.stall_s, restore_s=factor * m.restore_s)
-            for m in costs.models
-        ),
         conditions=replace(
             conditions, **{name: factor * getattr(conditions, name) for name in times}
         ),
-        slopes=costs.slopes * np.array([factor, factor, 1.0, 1.0]),
-        shared_slopes=costs.shared_slopes * factor,
+        base=costs.base * factors,
+        changes=costs.changes * np.where(costs.is_product, 1.0, factors),
+        asked=None,
     )

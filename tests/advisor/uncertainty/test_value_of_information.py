@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from advisor.optimizer import Conditions, CostModel
 from advisor.recommendation import SpreadOrigin
 from advisor.uncertainty.best import perfect_information_s
-from advisor.uncertainty.draws import completion_times_s, deviations
-from advisor.uncertainty.propagation import COSTS, SHARED, LinearCosts, UncertainValue
+from advisor.uncertainty.draws import completion_times_s
+from advisor.uncertainty.law import UncertainValue, deviations, value_at
+from advisor.uncertainty.propagation import COSTS, SHARED, TabledCosts
 from advisor.uncertainty.spread import Spread
 from advisor.uncertainty.value_of_information import information_value
 from db.records import Quantity
@@ -19,23 +20,32 @@ from db.records import Quantity
 _DURATION_S, _MTBF_S = 1e6, 1e4
 
 
-def costs(restores_s: list[float], errors_s: list[float], degrees: float = inf) -> LinearCosts:
+def costs(restores_s: list[float], errors_s: list[float], degrees: float = inf) -> TabledCosts:
     """Candidates that differ in their restore only, each with an error of its own."""
     count = len(restores_s)
-    slopes = np.zeros((count, count, len(COSTS)))
-    for row in range(count):
-        slopes[row, row, COSTS.index("restore_s")] = 1.0
-    return LinearCosts(
+    values = tuple(
+        UncertainValue((f"p{row}", Quantity.RESTORE), restore_s, 2, _spread(error_s, degrees))
+        for row, (restore_s, error_s) in enumerate(zip(restores_s, errors_s, strict=True))
+    )
+    shared = (1.0, 0.5, 5.0)
+    base = np.zeros(count * len(COSTS) + len(SHARED))
+    base[-len(SHARED) :] = shared
+    nodes = np.tile([-700.0, 0.0, 700.0], (count, 1))
+    changes = np.zeros((*nodes.shape, base.size))
+    for row, value in enumerate(values):
+        column = row * len(COSTS) + COSTS.index("restore_s")
+        base[column] = value.value
+        changes[row, :, column] = value_at(value, nodes[row]) - value.value
+    return TabledCosts(
         mechanisms=tuple(f"ft{row}" for row in range(count)),
         models=tuple(CostModel(is_periodic=False, restore_s=each) for each in restores_s),
         is_free=(False,) * count,
-        conditions=Conditions(_DURATION_S, _MTBF_S, 0.5, 5.0, 1.0),
-        values=tuple(
-            UncertainValue((f"p{row}", Quantity.RESTORE), restore_s, 2, _spread(error_s, degrees))
-            for row, (restore_s, error_s) in enumerate(zip(restores_s, errors_s, strict=True))
-        ),
-        slopes=slopes,
-        shared_slopes=np.zeros((count, len(SHARED))),
+        conditions=Conditions(_DURATION_S, _MTBF_S, *shared),
+        values=values,
+        base=base,
+        nodes=nodes,
+        changes=changes,
+        is_product=np.zeros(base.size, dtype=np.bool_),
     )
 
 
@@ -55,9 +65,10 @@ def _loss_s(ahead_s: float, error_s: float) -> float:
 def test_two_candidates_have_a_closed_form(ahead_s: float, runs: int) -> None:
     """Eq. (5) is 1e6 (1 + restore / 1e4): a second of restore is 100 s of the job.
 
-    What lies in the tails that are not drawn is missing: 3 % where the other is 1.5 errors away.
+    Of normal numbers, which is what the law is where an error is small against its number. What
+    lies in the tails that are not drawn is missing: 3 % where the other is 1.5 errors away.
     """
-    known = costs([100.0, 100.0 + ahead_s], [4.0, 3.0])
+    known = costs([10_000.0, 10_000.0 + ahead_s], [4.0, 3.0])
     off = deviations(known.values, draws=16_384)
     found = information_value(known, off, [0], runs)
     assert found.perfect_s == pytest.approx(100.0 * _loss_s(ahead_s, 4.0), rel=0.05)
