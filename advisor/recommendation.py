@@ -233,8 +233,9 @@ class SpreadOrigin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DrawnValue:
-    """A measured number that was drawn anew: `standard_error`, in its unit, times a Student-t
-    number with `degrees` degrees of freedom (None: a normal number) is added to it."""
+    """A measured number that was drawn anew: it may be off by `standard_error`, in its unit, times
+    a Student-t number with `degrees` degrees of freedom (None: a normal number); by which law,
+    says advisor/uncertainty/law.py."""
 
     point_id: str
     quantity: str
