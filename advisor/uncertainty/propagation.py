@@ -45,12 +45,9 @@ SHARED = ("step_time_s", "detection_s", "regroup_s")
 """Of all candidates, as `Conditions` names them; those move that the scenario does not state."""
 _STEP = 0.01
 """In standard errors: how far a number is moved to see whether it is in any cost at all."""
-_NODES = (
-    *(0.0, 0.002, 0.01, 0.03, 0.07, 0.14, 0.23, 0.34, 0.46),
-    *(0.58, 0.69, 0.79, 0.87, 0.93, 0.97, 0.99, 0.998, 1.0),
-)
+_NODES = (0.0, 0.01, 0.05, 0.15, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99, 1.0)
 """Shares of its law below the places where each number is tabulated; its value is another."""
-_TRIALS = 32
+_TRIALS = 16
 
 _OF_A_FIT = "of the fits of a calibration, whose intervals are not carried through"
 
