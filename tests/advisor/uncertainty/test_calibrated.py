@@ -4,7 +4,6 @@ from collections.abc import Iterable, Sequence
 from random import Random
 from statistics import fmean
 
-import numpy as np
 import pytest
 
 from advisor.candidates import consider
@@ -15,7 +14,6 @@ from advisor.uncertainty.best import chances
 from advisor.uncertainty.draws import completion_times_s
 from advisor.uncertainty.law import deviations
 from advisor.uncertainty.propagation import tabled_costs
-from db.records import Quantity
 from tests.advisor.uncertainty.synthetic import (
     STEP_S,
     Truth,
@@ -63,10 +61,14 @@ def test_picks_called_80_percent_sure_are_right_80_percent_of_the_time() -> None
 @pytest.mark.timeout(1_200)
 def test_picks_are_as_sure_where_the_step_time_is_not_stated() -> None:
     """Step times known to 5 to 30 %, from one to three runs: an error of them moves who is the
-    soonest, since stalls are known in seconds of one mechanism and in shares of another."""
+    soonest, since stalls are known in seconds of one mechanism and in shares of another.
+
+    So few runs know their own deviation badly, and Student's t says so by a little too much: picks
+    are right somewhat more often than called, never less. Half of each error is too sure here too.
+    """
     random = Random(20261201)
     picks: list[Pick] = []
-    step_held: list[Pick] = []
+    too_sure: list[Pick] = []
     for _ in range(_CLUSTERS):
         cluster = unsteady_cluster(random)
         for architecture, truths in cluster.truths.items():
@@ -75,20 +77,19 @@ def test_picks_are_as_sure_where_the_step_time_is_not_stated() -> None:
             candidates = consider(cluster.evidence, scenario).candidates
             costs = tabled_costs(cluster.evidence, scenario, candidates)
             off = deviations(costs.values, 0, _DRAWS)
-            rows = [v.key[1] is Quantity.THROUGHPUT for v in costs.values]
             step_s = cluster.steps_s[architecture]
             right = _truly_soonest(scenario, candidates, truths, step_s) == candidates[0].mechanism
-            held = np.where(np.array(rows)[:, None], 0.0, off)
-            for found, errors in ((picks, off), (step_held, held)):
+            for found, errors in ((picks, off), (too_sure, 0.5 * off)):
                 first = chances(costs.mechanisms, completion_times_s(costs, errors))[0]
                 found.append((first.best_probability, right))
     called_80 = _called(picks, 0.75, 0.85)
-    print(len(picks), len(called_80), _right(called_80), _right(picks), fmean(s for s, _ in picks), _right(_called(step_held, .75, .85)), fmean(s for s, _ in step_held))
+    assert len(called_80) > 150
+    assert 0.75 <= _right(called_80) <= 0.85
     for low in (0.5, 0.6, 0.7, 0.8, 0.9):
         within = _called(picks, low, low + 0.1)
-        print(low, len(within), _right(within), fmean(share for share, _ in within))
-    assert len(called_80) > 100
-    assert 0.75 <= _right(called_80) <= 0.85
+        assert _right(within) > fmean(share for share, _ in within) - 0.01
+    assert _right(picks) == pytest.approx(fmean(share for share, _ in picks), abs=0.04)
+    assert fmean(share for share, _ in too_sure) > _right(picks) + 0.01
 
 
 def _truly_soonest(
