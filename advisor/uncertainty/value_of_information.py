@@ -10,8 +10,8 @@ n, m    runs, more  1     runs of the cell so far, and to be made
 
 After m more runs the mean of all n + m is known. As seen from now it lies about the mean of the n
 with the variance s^2/n - s^2/(n + m), which is m / (n + m) of the variance of x_c (normal runs with
-a known s: Raiffa and Schlaifer 1961, chapter 5). So x_c' is off by z' = sqrt(m / (n + m)) z standard
-errors where x_c is off by z (law.py), and m towards infinity gives x_c. That the s of few runs is
+a known s: Raiffa and Schlaifer 1961, chapter 5). Where x_c is off by z standard errors (law.py),
+x_c' is off by sqrt(m / (n + m)) z, and m towards infinity gives x_c. That the s of few runs is
 itself not known is in the Student-t draws of x_c, not in what the runs to come would say of it.
 
 Costs come from the tables (propagation.py), since every cell needs all draws of its own.
