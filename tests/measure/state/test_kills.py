@@ -19,7 +19,7 @@ from tests.measure.state import os_calls
 from tests.measure.state.folders import loaded_step, save, two_generations
 from tests.measure.state.states import state_of
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
 
 
 def _context() -> Any:
