@@ -67,6 +67,12 @@ class Variable:
 Value = str | int | float | bool | Variable
 
 
+CHECKPOINT_FOLDER = Variable("CHECKPOINT_DIR", "a folder that every node sees")
+LOCAL_FOLDER = Variable("LOCAL_CHECKPOINT_DIR", "a folder of the node's own, such as a RAM disk")
+NEWEST_OF_ONE_KIND = "all saves are checkpoints of the same kind, and the newest one is restored"
+STARTED_AGAIN = "start the job again after a failure (see torchrun)"
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting as the tool spells it. `True` in a command line is a bare flag.
@@ -136,6 +142,11 @@ def setting(name: str, number: Number, value: Value | None = None, *, group: str
 def fixed(name: str, value: Value, says: str, *, group: str = "") -> Setting:
     """A setting that the mechanism asks for, whatever the numbers are."""
     return Setting(name, value, says, group=group)
+
+
+def checkpoint_folder() -> Setting:
+    """Where a training script keeps its checkpoints."""
+    return fixed("FOLDER", CHECKPOINT_FOLDER, "where the checkpoints are")
 
 
 def slurm_signal(plan: Plan) -> tuple[str, ...]:

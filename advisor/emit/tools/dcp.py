@@ -7,14 +7,15 @@ from advisor.emit.needs import Need
 from advisor.emit.plan import Plan
 from advisor.emit.snippets import SIGNAL_SAYS, WARNING, WARNING_IMPORTS
 from advisor.emit.tool import (
+    NEWEST_OF_ONE_KIND,
     Ability,
     Part,
     Syntax,
     Tool,
-    Variable,
     Verified,
     can,
     cannot,
+    checkpoint_folder,
     fixed,
     partly,
     setting,
@@ -133,7 +134,7 @@ class DistributedCheckpoint(Tool):
         Need.SURVIVORS: cannot("it keeps checkpoints; forming the group anew is not its matter"),
         Need.NOTHING: can("nothing is saved; only the timeout is set"),
     }
-    composed = can("all saves are checkpoints of the same kind, and the newest one is restored")
+    composed = can(NEWEST_OF_ONE_KIND)
 
     def parts(self, plan: Plan) -> tuple[Part, ...]:
         saves = [act for act in plan.acts if act.interval is not None]
@@ -142,7 +143,7 @@ class DistributedCheckpoint(Tool):
             setting("INTERVAL_STEPS", act.interval) for act in saves if act.interval is not None
         ]
         if not plan.has(Need.NOTHING):
-            settings.append(fixed("FOLDER", _FOLDER, "where the checkpoints are"))
+            settings.append(checkpoint_folder())
         if plan.lead is not None:
             settings.append(fixed("SIGNAL", "SIGTERM", SIGNAL_SAYS))
         return (
@@ -163,9 +164,6 @@ class DistributedCheckpoint(Tool):
         if not plan.has(Need.NOTHING):
             told.append("old checkpoints are kept: what may be deleted is for you to say")
         return (*told, *slurm_signal(plan))
-
-
-_FOLDER = Variable("CHECKPOINT_DIR", "a folder that every node sees")
 
 
 def _imports(plan: Plan) -> str:

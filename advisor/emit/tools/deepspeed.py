@@ -7,14 +7,15 @@ from advisor.emit.needs import Need
 from advisor.emit.plan import Plan
 from advisor.emit.snippets import SIGNAL_SAYS, WARNING, WARNING_IMPORTS
 from advisor.emit.tool import (
+    STARTED_AGAIN,
     Ability,
     Part,
     Syntax,
     Tool,
-    Variable,
     Verified,
     can,
     cannot,
+    checkpoint_folder,
     fixed,
     partly,
     setting,
@@ -23,7 +24,6 @@ from advisor.emit.tool import (
 from advisor.errors import UserError
 
 _PEER = "its checkpoints go to storage only, none into another rank's memory"
-_FOLDER = Variable("CHECKPOINT_DIR", "a folder that every node sees")
 _IMPORTS = """\
 import os
 {signal}
@@ -121,7 +121,7 @@ class DeepSpeed(Tool):
             setting("INTERVAL_STEPS", act.interval) for act in plan.acts if act.interval is not None
         ]
         if not plan.has(Need.NOTHING):
-            settings.append(fixed("FOLDER", _FOLDER, "where the checkpoints are"))
+            settings.append(checkpoint_folder())
         if plan.lead is not None:
             settings.append(fixed("SIGNAL", "SIGTERM", SIGNAL_SAYS))
         if plan.has(Need.BACKGROUND):
@@ -142,7 +142,7 @@ class DeepSpeed(Tool):
     def remarks(self, plan: Plan) -> tuple[str, ...]:
         told = [
             "the timeout is set in the code since DEEPSPEED_TIMEOUT counts whole minutes",
-            "start the job again after a failure (see torchrun)",
+            STARTED_AGAIN,
         ]
         if not plan.has(Need.NOTHING):
             told.append("old checkpoints are kept: what may be deleted is for you to say")

@@ -6,15 +6,17 @@ from typing import ClassVar
 from advisor.emit.needs import Need
 from advisor.emit.plan import Act, Plan
 from advisor.emit.tool import (
+    NEWEST_OF_ONE_KIND,
+    STARTED_AGAIN,
     Ability,
     Part,
     Setting,
     Syntax,
     Tool,
-    Variable,
     Verified,
     can,
     cannot,
+    checkpoint_folder,
     fixed,
     partly,
     setting,
@@ -24,7 +26,6 @@ from advisor.emit.tool import (
 from advisor.units import format_duration
 
 _PEER = "its checkpoints go to storage only, none into another rank's memory"
-_FOLDER = Variable("CHECKPOINT_DIR", "a folder that every node sees")
 _GROUP = "TRAINING_ARGUMENTS"
 _WAIT_S = 3.0
 """How long the Trainer waits after SIGTERM before it asks for a save."""
@@ -69,10 +70,10 @@ class HuggingFaceTrainer(Tool):
         Need.SURVIVORS: cannot("a Trainer keeps its number of ranks"),
         Need.NOTHING: can("save_strategy no"),
     }
-    composed = can("all saves are checkpoints of the same kind, and the newest one is restored")
+    composed = can(NEWEST_OF_ONE_KIND)
 
     def parts(self, plan: Plan) -> tuple[Part, ...]:
-        settings = [fixed("FOLDER", _FOLDER, "where the checkpoints are")]
+        settings = [checkpoint_folder()]
         settings += [each for act in plan.acts for each in _saves(act)]
         if all(act.interval is None for act in plan.acts):
             settings.append(fixed("save_strategy", "no", "no periodic saves", group=_GROUP))
@@ -80,7 +81,7 @@ class HuggingFaceTrainer(Tool):
         return (Part("arguments", Syntax.PYTHON, tuple(settings), before=_IMPORTS, after=_CODE),)
 
     def remarks(self, plan: Plan) -> tuple[str, ...]:
-        told = ["start the job again after a failure (see torchrun)"]
+        told = [STARTED_AGAIN]
         if plan.lead is None:
             return tuple(told)
         least_s = _WAIT_S + plan.step_time_s

@@ -6,15 +6,17 @@ from typing import ClassVar
 from advisor.emit.needs import Need
 from advisor.emit.plan import Act, Plan
 from advisor.emit.tool import (
+    NEWEST_OF_ONE_KIND,
+    STARTED_AGAIN,
     Ability,
     Part,
     Setting,
     Syntax,
     Tool,
-    Variable,
     Verified,
     can,
     cannot,
+    checkpoint_folder,
     fixed,
     partly,
     setting,
@@ -22,7 +24,6 @@ from advisor.emit.tool import (
 )
 
 _PEER = "its checkpoints go to storage only, none into another rank's memory"
-_FOLDER = Variable("CHECKPOINT_DIR", "a folder that every node sees")
 _GROUP = "MODEL_CHECKPOINT"
 _IMPORTS = """\
 import os
@@ -78,12 +79,12 @@ class Lightning(Tool):
         Need.SURVIVORS: cannot("a Trainer keeps its number of ranks"),
         Need.NOTHING: can("enable_checkpointing is off"),
     }
-    composed = can("all saves are checkpoints of the same kind, and the newest one is restored")
+    composed = can(NEWEST_OF_ONE_KIND)
 
     def parts(self, plan: Plan) -> tuple[Part, ...]:
         settings = [setting("TIMEOUT_S", plan.timeout)]
         if not plan.has(Need.NOTHING):
-            settings.append(fixed("FOLDER", _FOLDER, "where the checkpoints are"))
+            settings.append(checkpoint_folder())
             settings += [each for act in plan.acts for each in _checkpoint(act)]
             if all(act.interval is None for act in plan.acts):
                 settings.append(fixed("every_n_epochs", 0, "no periodic saves", group=_GROUP))
@@ -99,7 +100,7 @@ class Lightning(Tool):
         )
 
     def remarks(self, plan: Plan) -> tuple[str, ...]:
-        told = ["start the job again after a failure (see torchrun)"]
+        told = [STARTED_AGAIN]
         if plan.has(Need.BACKGROUND):
             told.append(
                 "old checkpoints are kept: Lightning would delete the one before while the newest "

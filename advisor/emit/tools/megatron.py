@@ -6,12 +6,13 @@ from typing import ClassVar
 from advisor.emit.needs import Need
 from advisor.emit.plan import Act, Plan
 from advisor.emit.tool import (
+    CHECKPOINT_FOLDER,
+    LOCAL_FOLDER,
     Ability,
     Part,
     Setting,
     Syntax,
     Tool,
-    Variable,
     Verified,
     can,
     cannot,
@@ -26,8 +27,6 @@ _LOCAL = (
     "copies are files on a node's own storage or RAM disk, written with torch.save, and need "
     "nvidia-resiliency-ext: a save takes longer than a copy into pinned memory, as measured here"
 )
-_FOLDER = Variable("CHECKPOINT_DIR", "a folder that every node sees")
-_LOCAL_FOLDER = Variable("LOCAL_CHECKPOINT_DIR", "a folder of the node's own, such as a RAM disk")
 
 
 class Megatron(Tool):
@@ -84,8 +83,8 @@ _IN_PEERS = (Need.PEER, Need.PEERS, Need.EVERY_STEP)
 
 def _shared(plan: Plan, act: Act) -> list[Setting]:
     return [
-        fixed("--save", _FOLDER, f"{act.name}: where the checkpoints are"),
-        fixed("--load", _FOLDER, "and where training goes on from"),
+        fixed("--save", CHECKPOINT_FOLDER, f"{act.name}: where the checkpoints are"),
+        fixed("--load", CHECKPOINT_FOLDER, "and where training goes on from"),
         fixed("--ckpt-format", "torch_dist", "every rank writes its own part"),
     ]
 
@@ -109,7 +108,7 @@ def _local(plan: Plan, act: Act) -> list[Setting]:
         *_shared(plan, act),
         fixed("--non-persistent-ckpt-type", "local", f"{act.name}: by files beside the ranks"),
         setting("--non-persistent-save-interval", act.interval),
-        fixed("--non-persistent-local-ckpt-dir", _LOCAL_FOLDER, "where the copies are"),
+        fixed("--non-persistent-local-ckpt-dir", LOCAL_FOLDER, "where the copies are"),
         fixed("--replication", True, "each rank's file also on another node"),
         setting("--replication-jump", plan.ranks_per_node),
         fixed(

@@ -6,12 +6,12 @@ from typing import ClassVar
 from advisor.emit.needs import Need
 from advisor.emit.plan import Act, Plan
 from advisor.emit.tool import (
+    LOCAL_FOLDER,
     Ability,
     Part,
     Setting,
     Syntax,
     Tool,
-    Variable,
     Verified,
     can,
     cannot,
@@ -28,7 +28,6 @@ _SAVES = (
     "it watches the ranks and starts them again; its asynchronous writers leave it to the training "
     "script which checkpoint is whole, so the saves are left to another tool (see dcp)"
 )
-_LOCAL_FOLDER = Variable("LOCAL_CHECKPOINT_DIR", "a folder of the node's own, such as a RAM disk")
 _IN_PEERS = (Need.PEER, Need.PEERS, Need.EVERY_STEP)
 _SHORTEST_S = 4.0
 """Soft timeouts below this are refused beside monitors that look once a second."""
@@ -141,7 +140,7 @@ def _copies(plan: Plan, act: Act) -> Part:
     assert act.interval is not None
     settings: tuple[Setting, ...] = (
         setting("INTERVAL_STEPS", act.interval),
-        fixed("FOLDER", _LOCAL_FOLDER, "where the copies are: it has to outlive the processes"),
+        fixed("FOLDER", LOCAL_FOLDER, "where the copies are: it has to outlive the processes"),
         setting("replication_jump", plan.ranks_per_node, group="REPLICATION"),
         fixed(
             "replication_factor",
