@@ -30,7 +30,7 @@ _MODULES = (
     "advisor.exact_time",
     "advisor.simulation.process",
     "advisor.simulation.run",
-    "advisor.prediction",
+    "advisor.prediction.outcome",
     "advisor.validated",
     "advisor.validation",
     "advisor.failure_logs.records",
