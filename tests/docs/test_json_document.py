@@ -53,14 +53,9 @@ from advisor.recommendation import (
 )
 from advisor.reports.document import FORMAT, VERSION
 from advisor.rules import AppliedRule, Part, Rule
-from advisor.scale import (
-    AppliedScaleRule,
-    Growth,
-    MechanismChange,
-    ScaleRule,
-    Scaling,
-    StateLayout,
-)
+from advisor.scale.answer import MechanismChange
+from advisor.scale.growth import Growth, Scaling, StateLayout
+from advisor.scale.rules import AppliedScaleRule, ScaleRule
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
 from advisor.uncertainty.cells import FORMAT as NEXT_FORMAT
 from advisor.uncertainty.cells import VERSION as NEXT_VERSION
