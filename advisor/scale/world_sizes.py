@@ -1,6 +1,7 @@
 """Numbers of ranks: how many there can be, and texts that name them."""
 
 from advisor.errors import UserError
+from advisor.units import whole_number
 
 LARGEST_WORLD_SIZE = 1_000_000
 
@@ -27,12 +28,12 @@ def parse_world_sizes(text: str) -> tuple[int, ...]:
 
 
 def _whole(text: str, whole: str) -> int:
-    digits = text.strip()
-    if not (digits.isascii() and digits.isdigit()):
+    count = whole_number(text)
+    if count is None:
         raise UserError(
             f"{whole[:40]!r} are no world sizes: write numbers of ranks, such as 8,16,64 or 8..1024"
         )
-    return require_ranks(int(digits[:10]), "a world size")
+    return require_ranks(count, "a world size")
 
 
 def require_ranks(count: int, what: str) -> int:

@@ -446,6 +446,8 @@ class TestCommand:
         [
             (["--price", "2"], "not a price of a GPU-hour"),
             (["--to", "many"], "no world sizes"),
+            (["--to", "8..10000000"], "10000000; it must be from 1 to 1,000,000"),
+            (["--to", "9" * 5000], "no world sizes"),
             (["--mtbf-scope", "job"], "say which share"),
         ],
     )
