@@ -18,6 +18,7 @@ from advisor.commands.options import (
     NAMES,
     database_option,
     format_option,
+    kept_name,
 )
 from advisor.commands.output import echo, echo_json, echo_table
 from advisor.commands.records_folder import folder_option, records_folder
@@ -119,6 +120,7 @@ _MOST_SEEDS = 20
 @click.option(
     "--campaign-file",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=kept_name,
     help="Blocks of all this, in TOML or JSON; other options stand for what it leaves out.",
 )
 @click.option(

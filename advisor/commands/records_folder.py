@@ -6,6 +6,9 @@ from typing import Any, TypeVar
 
 import click
 
+from advisor.errors import UserError
+from db.text import is_text
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -19,7 +22,13 @@ def folder_option(what: str) -> Callable[[F], F]:
 
 
 def records_folder(stated: Path | None) -> Path:
-    """The folder that was stated, else `runs` beside the user's own database; absolute."""
+    """The folder that was stated, else `runs` beside the user's own database; absolute.
+
+    Raises UserError where its whole name is no text: the database keeps it.
+    """
     from db.urls import default_path
 
-    return (stated or default_path().parent / "runs").absolute()
+    folder = (stated or default_path().parent / "runs").absolute()
+    if not is_text(str(folder)):
+        raise UserError(f"the folder {str(folder)!r} is no text in UTF-8: choose one by --folder")
+    return folder

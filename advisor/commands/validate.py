@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from advisor.commands.options import Parsed, database_option, format_option
+from advisor.commands.options import Parsed, database_option, format_option, kept_name
 from advisor.commands.output import echo, echo_json, echo_table
 from advisor.commands.records_folder import folder_option, records_folder
 from advisor.errors import AdvisorError
@@ -36,6 +36,7 @@ def _law(text: str) -> Any:
     multiple=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=kept_name,
     help="A scenario, in TOML or JSON: options of `advisor recommend`; several. Without one, what"
     " was validated before is shown.",
 )
