@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from io import TextIOWrapper
 from pathlib import Path
 
 import click
@@ -114,6 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """As `main`, but returns the exit code."""
+    _print_whatever_there_is()
     try:
         refuse_shadowed_packages()
         cli.main(args=arguments, prog_name="advisor", standalone_mode=False)
@@ -144,6 +146,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail(str(error), error.exit_code)
     return 0
+
+
+def _print_whatever_there_is() -> None:
+    """Escapes the characters that the encoding of the output (locale, PYTHONIOENCODING) lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def refuse_shadowed_packages() -> None:

@@ -1,7 +1,10 @@
 """The command line: answers, mistakes in one line with exit code 2, nothing written by mistake."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -453,3 +456,20 @@ def test_files_of_any_name_are_written(advisor: Advisor, odd: str, tmp_path: Pat
         assert (code, err) == (0, "")
         assert out.startswith(name.replace("\udcff", r"\udcff"))
         assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_an_output_that_lacks_characters(shipped_database: Path) -> None:
+    """Latin-1 has no dash of the width of an n, which stands for what does not exist."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "advisor", "recommend", *_ASK, "--warning-lead", "2s"],
+        env={
+            **os.environ,
+            "ADVISOR_DB_URL": str(shipped_database),
+            "PYTHONIOENCODING": "latin-1",
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        },
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert rb"\u2013" in ran.stdout

@@ -39,7 +39,7 @@ class Fake:
     def _launch(self, rank: int) -> RankProcess:
         ours, self.lines[rank] = multiprocessing.Pipe()
         self.processes[rank] = FakeProcess(self._exit_codes.get(rank))
-        return RankProcess(rank, cast(Any, self.processes[rank]), ours)
+        return RankProcess(rank, cast("Any", self.processes[rank]), ours)
 
 
 def test_there_are_no_more_processes_than_slots() -> None:
