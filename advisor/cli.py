@@ -21,6 +21,7 @@ _COMMANDS = {
     "flip": "At which MTBF, lead, storage rate or save time another one is recommended.",
     "interval": "The best checkpoint interval from a save time and an MTBF.",
     "simulate": "How late a job may end: percentiles of its completion time, by simulation.",
+    "tune": "Mechanisms together, their intervals, peers, the timeout and spares, all at once.",
     "emit": "The settings that realise an answer in a training tool.",
     "scale": "The same job on more GPUs: time, goodput, GPU-hours and money.",
     "report": "Print saved recommendations again, in any format.",

@@ -22,6 +22,7 @@ from app.views import (
     scale,
     sensitivity,
     sql,
+    tune,
 )
 from app.widgets import link
 
@@ -32,6 +33,7 @@ PAGES = (
     ("Frontier", "frontier", ":material/scatter_plot:", frontier.page),
     ("Sensitivity", "sensitivity", ":material/tornado:", sensitivity.page),
     ("Scale", "scale", ":material/stacked_line_chart:", scale.page),
+    ("Tune", "tune", ":material/tune:", tune.page),
     ("Coverage", "coverage", ":material/grid_on:", coverage.page),
     ("Operating points", "operating-points", ":material/table:", operating_points.page),
     ("Runs", "runs", ":material/monitoring:", runs.page),

@@ -26,7 +26,10 @@ class Tier:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A kind of failure: how likely it is among all, how severe, and how many nodes it takes."""
+    """A kind of failure: how likely it is among all, how severe, and how many nodes it takes.
+
+    0 nodes: a false alarm of a detector, after which all go on.
+    """
 
     share: float = 1.0
     severity: int = 0
@@ -101,8 +104,8 @@ class Process:
                 )
         if abs(sum(kind.share for kind in self.kinds) - 1.0) > _WHOLE:
             raise UserError("the shares of the kinds of failures have to add up to 1")
-        if any(kind.nodes < 1 for kind in self.kinds):
-            raise UserError("a failure takes at least one node")
+        if any(kind.nodes < 0 for kind in self.kinds):
+            raise UserError("a failure cannot take fewer than no nodes")
 
     def tier_for(self, severity: int) -> int | None:
         """The most frequent tier that survives, by its place; None: none does."""

@@ -1,8 +1,6 @@
 """Scale: the same job on more GPUs, with goodput, GPU-hours and money."""
 
 from collections.abc import Callable
-from enum import StrEnum
-from typing import Any, TypeVar
 
 import streamlit as st
 
@@ -21,14 +19,11 @@ from advisor.scale.answer import default_world_sizes, scale
 from advisor.scale.growth import Scaling, StatedGrowth, StateLayout, growth_of
 from advisor.scale.world_sizes import parse_world_size, parse_world_sizes
 from advisor.units import DURATION_EXAMPLE, parse_duration_s, parse_fraction
-from app import address
+from app.asked import one_of, typed
 from app.markdown import message
 from app.shown import Shown
 from app.widgets import answered, bullets, figure, section, wide_table
 from db.records import FailureScope
-
-T = TypeVar("T")
-E = TypeVar("E", bound=StrEnum)
 
 
 def page(shown: Shown) -> None:
@@ -77,8 +72,8 @@ def page(shown: Shown) -> None:
 def _asked() -> tuple[Callable[[], tuple[int, ...] | None], Callable[[], Price | None]]:
     """Fields of what is asked for; what they mean is read later, where a mistake can be said."""
     left, right = st.columns(2)
-    sizes = _text(left, "World sizes", "to", "8..1024 or 8,16,64", parse_world_sizes)
-    price = _text(right, "Price of a GPU-hour", "price", PRICE_EXAMPLE, parse_price)
+    sizes = typed(left, "World sizes", "to", "8..1024 or 8,16,64", parse_world_sizes)
+    price = typed(right, "Price of a GPU-hour", "price", PRICE_EXAMPLE, parse_price)
     return sizes, price
 
 
@@ -87,18 +82,18 @@ def _growth() -> Callable[[], StatedGrowth]:
     with st.expander("How the job grows"):
         left, middle, right = st.columns(3)
         whole = parse_world_size
-        world_size = _text(left, "Ranks of the scenario", "world-size", "as measured", whole)
-        per_node = _text(left, "Ranks on a node", "ranks-per-node", "the cluster's", whole)
-        per_rank = _text(
+        world_size = typed(left, "Ranks of the scenario", "world-size", "as measured", whole)
+        per_node = typed(left, "Ranks on a node", "ranks-per-node", "the cluster's", whole)
+        per_rank = typed(
             left, "Regrouping, each rank more", "regroup-per-rank", DURATION_EXAMPLE,
             parse_duration_s,
         )  # fmt: skip
-        scope = _one(middle, "The MTBF counts", "mtbf-scope", FailureScope)
-        share = _text(middle, "Failures of nodes", "node-share", "100%", parse_fraction)
-        layout = _one(middle, "State", "state-layout", StateLayout)
-        scaling = _one(right, "Scaling", "scaling", Scaling)
-        communication = _text(right, "All-reduce in a step", "communication", "0%", parse_fraction)
-        fixed = _text(right, "Fixed part of a step", "fixed", "0%", parse_fraction)
+        scope = one_of(middle, "The MTBF counts", "mtbf-scope", FailureScope)
+        share = typed(middle, "Failures of nodes", "node-share", "100%", parse_fraction)
+        layout = one_of(middle, "State", "state-layout", StateLayout)
+        scaling = one_of(right, "Scaling", "scaling", Scaling)
+        communication = typed(right, "All-reduce in a step", "communication", "0%", parse_fraction)
+        fixed = typed(right, "Fixed part of a step", "fixed", "0%", parse_fraction)
 
     def read() -> StatedGrowth:
         return StatedGrowth(
@@ -114,27 +109,3 @@ def _growth() -> Callable[[], StatedGrowth]:
         )
 
     return read
-
-
-def _text(
-    where: Any, label: str, key: str, example: str, parse: Callable[[str], T]
-) -> Callable[[], T | None]:
-    """A field, and what it means: None where it is empty; UserError says its label."""
-    typed = address.text(where, label, key, placeholder=example)
-
-    def read() -> T | None:
-        if not typed.strip():
-            return None
-        try:
-            return parse(typed)
-        except UserError as error:
-            raise UserError(f"{label}: {error}") from None
-
-    return read
-
-
-def _one(where: Any, label: str, key: str, kind: type[E]) -> E | None:
-    """One of an enumeration; None where nothing was chosen."""
-    names = [each.value for each in kind]
-    chosen = address.choice(where, label, key, names, "", nothing="not stated")
-    return kind(chosen) if chosen else None

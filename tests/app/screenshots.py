@@ -21,6 +21,7 @@ _PAGES = {
     "frontier": "frontier",
     "sensitivity": "sensitivity",
     "scale": "scale",
+    "tune": "tune",
     "coverage": "coverage",
     "operating-points": "operating-points",
     "runs": "runs",

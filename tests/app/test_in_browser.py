@@ -17,7 +17,7 @@ from tests.app.browser import WAIT_MS, serving, settled
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 _PAGES = (
-    *("", "frontier", "sensitivity", "scale", "coverage", "operating-points", "runs"),
+    *("", "frontier", "sensitivity", "scale", "tune", "coverage", "operating-points", "runs"),
     *("campaigns", "failure-logs", "sql", "saved"),
 )
 

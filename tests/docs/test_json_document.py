@@ -16,6 +16,8 @@ from advisor.commands.flip import FORMAT as FLIPS_FORMAT
 from advisor.commands.flip import VERSION as FLIPS_VERSION
 from advisor.commands.scale import FORMAT as SCALE_FORMAT
 from advisor.commands.scale import VERSION as SCALE_VERSION
+from advisor.commands.tune import FORMAT as TUNING_FORMAT
+from advisor.commands.tune import VERSION as TUNING_VERSION
 from advisor.commands.validate import FORMAT as VALIDATIONS_FORMAT
 from advisor.commands.validate import VERSION as VALIDATIONS_VERSION
 from advisor.commands.validate import as_json as validations_json
@@ -57,6 +59,10 @@ from advisor.scale.answer import MechanismChange
 from advisor.scale.growth import Growth, Scaling, StateLayout
 from advisor.scale.rules import AppliedScaleRule, ScaleRule
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
+from advisor.simulation.run import Simulated, Spent
+from advisor.tuning.circumstances import Objective
+from advisor.tuning.search import Setting, SparesPrice, TimeoutPrice
+from advisor.tuning.spares import Repairs
 from advisor.uncertainty.cells import FORMAT as NEXT_FORMAT
 from advisor.uncertainty.cells import VERSION as NEXT_VERSION
 from advisor.uncertainty.cells import CellValue, NextCells, Unvalued
@@ -98,11 +104,14 @@ SCALE: dict[str, Any] = json.loads((SCHEMAS / "scale-1.schema.json").read_text(e
 SCALE_VALIDATOR = Draft202012Validator(SCALE)
 NEXT: dict[str, Any] = json.loads((SCHEMAS / "next-1.schema.json").read_text(encoding="utf-8"))
 NEXT_VALIDATOR = Draft202012Validator(NEXT)
+TUNING: dict[str, Any] = json.loads((SCHEMAS / "tuning-1.schema.json").read_text(encoding="utf-8"))
+TUNING_VALIDATOR = Draft202012Validator(TUNING)
 OBJECTS = (
     _objects(SETTINGS, "settings document")
     | _objects(ABILITIES, "abilities document")
     | _objects(FLIPS, "flips document")
     | _objects(SCALE, "scale document")
+    | _objects(TUNING, "tuning document")
     | _objects(SCHEMA, "document")
     | _objects(ACCURACY, "accuracy document")
     | _objects(VALIDATIONS, "validations document")
@@ -113,6 +122,7 @@ _VALIDATORS |= dict.fromkeys(
     _objects(SETTINGS, "settings document"), Draft202012Validator(SETTINGS)
 ) | dict.fromkeys(_objects(ABILITIES, "abilities document"), Draft202012Validator(ABILITIES))
 _VALIDATORS |= dict.fromkeys(_objects(SCALE, "scale document"), SCALE_VALIDATOR)
+_VALIDATORS |= dict.fromkeys(_objects(TUNING, "tuning document"), TUNING_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(FLIPS, "flips document"), FLIPS_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(NEXT, "next document"), NEXT_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(ACCURACY, "accuracy document"), ACCURACY_VALIDATOR) | (
@@ -275,7 +285,7 @@ def _description(schema: dict[str, Any]) -> str:
         return str(schema["description"])
     definitions = ACCURACY["$defs"] | SCHEMA["$defs"] | VALIDATIONS["$defs"]
     definitions |= SETTINGS["$defs"] | ABILITIES["$defs"]
-    definitions |= FLIPS["$defs"] | SCALE["$defs"]
+    definitions |= FLIPS["$defs"] | SCALE["$defs"] | TUNING["$defs"]
     definitions |= SETTINGS["$defs"] | ABILITIES["$defs"] | NEXT["$defs"]
     return str(definitions[schema["$ref"].removeprefix("#/$defs/")]["description"])
 
@@ -384,6 +394,49 @@ def test_the_schema_of_flips_knows_every_field_and_every_code(
     assert {each["input"] for each in document["moved"]} == {*MovedInput}
     for key in document:
         assert not FLIPS_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
+
+
+_EVERYTHING = (
+    "--warning-lead 2s --warning-coverage 40% --lost-at-once 1:90%,3:8%,all:2% --hiccup-every 1h "
+    "--hiccup-length 10s --silent 80% --repair 8h --spares-up-to 3 --nodes 16 --tiers-up-to 3"
+)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        f"a2 {_SMALL}",
+        f"a2 {_SMALL} {_EVERYTHING}",
+        f"a2 {_SMALL} --repair 8h --objective node-hours --most 0",
+        f"a6 {_SMALL}",
+        f"a2 {_SMALL} --mechanism ft2 --lost-at-once all:100% --show 1",
+    ],
+)
+def test_the_schema_of_tuning_knows_every_field_and_every_code(
+    more: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Draft202012Validator.check_schema(TUNING)
+    assert TUNING["properties"]["format"]["const"] == TUNING_FORMAT
+    assert TUNING["properties"]["version"]["const"] == TUNING_VERSION
+    definitions = TUNING["$defs"]
+    for name, kind in (
+        ("repairs", Repairs),
+        ("tuned_setting", Setting),
+        ("timeout_price", TimeoutPrice),
+        ("spares_price", SparesPrice),
+        ("simulated", Simulated),
+        ("spent", Spent),
+    ):
+        assert set(definitions[name]["required"]) == {f.name for f in fields(kind)}, name
+    assert definitions["scenario"] == SCHEMA["$defs"]["scenario"]
+    assert definitions["circumstances"]["properties"]["objective"]["enum"] == [*Objective]
+    assert definitions["tuned_choice"]["properties"]["evidence"]["enum"] == [*EvidenceCode]
+    options = ["--architecture", *more.split(), "--precision", "5%", "--format", "json"]
+    assert cli.run(["tune", *options]) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=_refuse)
+    assert [f"{e.json_path}: {e.message}" for e in TUNING_VALIDATOR.iter_errors(document)] == []
+    for key in document:
+        assert not TUNING_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
 
 
 @pytest.mark.parametrize(

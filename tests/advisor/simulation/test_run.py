@@ -221,7 +221,7 @@ def test_a_job_that_gets_nowhere_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
         ({"tiers": (Tier(10.0, 0.0, 1.0), Tier(25.0, 0.0, 1.0))}, "whole multiple"),
         ({"tiers": (Tier(10.0, 0.0, 1.0), Tier(5.0, 0.0, 1.0))}, "whole multiple"),
         ({"kinds": (Kind(0.5), Kind(0.4))}, "add up to 1"),
-        ({"kinds": (Kind(1.0, nodes=0),)}, "at least one node"),
+        ({"kinds": (Kind(1.0, nodes=-1),)}, "fewer than no nodes"),
     ],
 )
 def test_what_cannot_be_is_refused(changes: dict[str, object], words: str) -> None:

@@ -1,0 +1,193 @@
+"""Eq. (5) for a combination of tiers, with false alarms, waits for spares and restarts. Pure.
+
+Per second of training, b is 1 plus what failures and false alarms take without the work that is
+lost; tier i, saved every x_i of work for C_i, loses x_i / 2 at the rate l_i. A0 is 1 plus the
+overhead that no interval changes. Then
+
+    E[T] = T0 (A0 + sum C_i / x_i) (b + sum l_i x_i / 2)
+
+is least at x_i = sqrt(2 C_i b / (l_i A0)), each tier by itself, and is T0 (sqrt(A0 b) + u)^2
+there, with u = sum sqrt(C_i l_i / 2): with one tier the best interval of Eq. (5). With several x_i
+is a whole multiple of the interval before it, so for given multiples the first one is free:
+C = sum C_i / m_i and l = sum l_i m_i, with m_i x_1 = x_i.
+
+A job that waits for a spare a share q of the time takes 1 / (1 - q) as long. One that starts from
+the beginning at the rate c, which no tier survives, with a wait of d then, takes
+(1 / c + d) (e^(c T) - 1), where T is the time without such failures.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise, product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from advisor.optimizer import shortest_within
+
+Numbers = NDArray[np.float64]
+
+_MOST_MULTIPLES = 12
+"""Multiples of an interval that are tried for each further tier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saves:
+    """A tier that saves at intervals: the stall of a save (s), the rate (per s) of what falls back
+    to it, and its shortest interval in steps. A `fixed_steps` is the only one possible."""
+
+    stall_s: float
+    rate_per_s: Numbers
+    shortest_steps: int = 1
+    fixed_steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a combination meets, the arrays with one number a detection timeout.
+
+    `base` is A0 and `taken` is b of this module's formulas.
+    """
+
+    duration_s: float
+    step_time_s: float
+    base: float
+    taken: Numbers
+    saves: tuple[Saves, ...]
+    restarts_per_s: Numbers
+    """The rate of failures (per s) after which the job starts from the beginning."""
+    restart_s: Numbers
+    """What one of them takes before it starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """The best intervals (steps, a row a tier) and what they give, one number a timeout.
+
+    `time_s` is infinite where no interval is possible.
+    """
+
+    interval_steps: NDArray[np.int64]
+    overhead: Numbers
+    time_s: Numbers
+
+
+def price(load: Load, max_overhead: float = np.inf) -> Priced:
+    """The best whole intervals of all tiers, and the expected time with them (without waits)."""
+    best = _unpriced(load)
+    for multiples in _multiples(load):
+        best = _better(best, _at(load, multiples, max_overhead))
+    return best
+
+
+def with_waits_s(time_s: Numbers, waiting_share: float) -> Numbers:
+    """The time (s) of a job that waits that share of it for spares; infinity if it only waits."""
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.divide(time_s, 1.0 - waiting_share)
+
+
+def with_restarts_s(time_s: Numbers, load: Load) -> Numbers:
+    """The time (s) of a job that some failures throw back to its beginning."""
+    rate = load.restarts_per_s
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        restarted = (1.0 / rate + load.restart_s) * np.expm1(rate * time_s)
+    return np.where(rate > 0.0, restarted, time_s)
+
+
+def _unpriced(load: Load) -> Priced:
+    shape = load.taken.shape
+    steps = np.zeros((len(load.saves), *shape), dtype=np.int64)
+    return Priced(steps, np.full(shape, np.inf), np.full(shape, np.inf))
+
+
+def _multiples(load: Load) -> list[tuple[int, ...]]:
+    """How many times as long each interval may be as the first, from the real optimum's ratios."""
+    if not load.saves:
+        return [()]
+    ideal = [_ideal_s(load, each) for each in load.saves]
+    choices = []
+    for finer, coarser in pairwise(ideal):
+        with np.errstate(invalid="ignore", divide="ignore"):
+            ratio = np.nan_to_num(coarser / finer, nan=1.0, posinf=1.0)
+        low, high = max(int(ratio.min()), 1), max(int(ratio.max()) + 1, 1)
+        few = np.unique(np.geomspace(low, high, _MOST_MULTIPLES).round().astype(int))
+        choices.append([int(m) for m in (range(low, high + 1) if high - low < 12 else few)])
+    found = []
+    for each in product(*choices):
+        multiples, last = [1], 1
+        for ratio_ in each:
+            last *= ratio_
+            multiples.append(last)
+        found.append(tuple(multiples))
+    return found
+
+
+def _ideal_s(load: Load, saves: Saves) -> Numbers:
+    if saves.fixed_steps is not None:
+        return np.full_like(load.taken, saves.fixed_steps * load.step_time_s)
+    with np.errstate(divide="ignore"):
+        ideal = np.sqrt(2.0 * saves.stall_s * load.taken / (saves.rate_per_s * load.base))
+    return np.clip(ideal, load.step_time_s, max(load.duration_s, load.step_time_s))
+
+
+def _at(load: Load, multiples: tuple[int, ...], max_overhead: float) -> Priced:
+    """The best first interval with these multiples."""
+    step_s = load.step_time_s
+    if not load.saves:
+        overhead = np.full_like(load.taken, load.base - 1.0)
+        time_s = load.duration_s * load.base * load.taken
+        feasible = overhead <= max_overhead
+        nothing = np.zeros((0, *load.taken.shape), dtype=np.int64)
+        return Priced(nothing, overhead, np.where(feasible, time_s, np.inf))
+    pairs = list(zip(load.saves, multiples, strict=True))
+    stall_s = sum(each.stall_s / m for each, m in pairs)
+    rate = np.asarray(sum(each.rate_per_s * m for each, m in pairs))
+    low, high = _bounds(load, pairs, stall_s, max_overhead)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ideal = np.sqrt(2.0 * stall_s * load.taken / (rate * load.base)) / step_s
+    below = np.clip(np.floor(np.nan_to_num(ideal, nan=1.0, posinf=1e18)), low, max(high, low))
+    above = np.clip(below + 1.0, low, max(high, low))
+
+    def time_s(steps: Numbers) -> Numbers:
+        length_s = steps * step_s
+        training = load.base + stall_s / length_s
+        found: Numbers = load.duration_s * training * (load.taken + 0.5 * rate * length_s)
+        return found
+
+    first = np.where(time_s(above) < time_s(below), above, below)
+    feasible = low <= high
+    return Priced(
+        np.multiply.outer(np.asarray(multiples), first).astype(np.int64),
+        load.base - 1.0 + stall_s / (first * step_s),
+        np.where(feasible, time_s(first), np.inf),
+    )
+
+
+def _bounds(
+    load: Load, pairs: Sequence[tuple[Saves, int]], stall_s: float, max_overhead: float
+) -> tuple[float, float]:
+    """Shortest and longest first interval in steps; the shortest is longer where none is."""
+    step_s = load.step_time_s
+    longest = max(np.floor(load.duration_s / step_s), 1.0)
+    high = max(np.floor(longest / pairs[-1][1]), 1.0) if len(pairs) > 1 else longest
+    low = max(np.ceil(each.shortest_steps / m) for each, m in pairs)
+    left = max_overhead - (load.base - 1.0)
+    if left < 0.0 or (left == 0.0 and stall_s > 0.0):
+        return 1.0, 0.0
+    if np.isfinite(left) and stall_s > 0.0:
+        low = max(low, float(shortest_within(stall_s, np.asarray(step_s), left)))
+    fixed = {each.fixed_steps / m for each, m in pairs if each.fixed_steps is not None}
+    if not fixed:
+        return float(low), float(high)
+    steps = fixed.pop()
+    possible = not fixed and steps == int(steps) and low <= steps <= high
+    return (float(steps), float(steps)) if possible else (1.0, 0.0)
+
+
+def _better(one: Priced, other: Priced) -> Priced:
+    wins = other.time_s < one.time_s
+    return Priced(
+        np.where(wins, other.interval_steps, one.interval_steps),
+        np.where(wins, other.overhead, one.overhead),
+        np.where(wins, other.time_s, one.time_s),
+    )

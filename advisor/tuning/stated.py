@@ -1,0 +1,81 @@
+"""What a person states for the joint search, and the circumstances that it makes. Pure."""
+
+from dataclasses import dataclass
+
+from advisor.errors import UserError
+from advisor.tuning.circumstances import Circumstances, Objective
+from advisor.tuning.hiccups import ExponentialHiccups, Hiccups, ObservedHiccups
+from advisor.tuning.losses import ONE_AT_A_TIME, Losses
+from advisor.tuning.spares import Repairs
+
+MOST_SPARES = 8
+"""Spares that are considered where nobody says how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """What was stated; None where nothing was. Times in seconds."""
+
+    losses: Losses | None = None
+    hiccup_every_s: float | None = None
+    hiccup_length_s: float | None = None
+    hiccups_s: tuple[float, ...] | None = None
+    hiccups_over_s: float | None = None
+    silent: float | None = None
+    repair_s: float | None = None
+    most_spares: int | None = None
+    nodes: int | None = None
+    most_tiers: int = 2
+    most_replicas: int | None = None
+    objective: Objective = Objective.TIME
+
+
+def circumstances_of(stated: Stated, cluster_nodes: int) -> Circumstances:
+    """With the cluster's number of nodes where none is stated. Raises UserError for what does not
+    belong together."""
+    hiccups = _hiccups(stated)
+    if stated.silent is not None and hiccups is None:
+        raise UserError(
+            "a share of silent failures needs the hiccups of a healthy job, which a timeout weighs"
+        )
+    repairs = _repairs(stated, cluster_nodes)
+    most_spares = MOST_SPARES if stated.most_spares is None else stated.most_spares
+    return Circumstances(
+        losses=stated.losses or ONE_AT_A_TIME,
+        hiccups=hiccups,
+        silent=1.0 if stated.silent is None else stated.silent,
+        repairs=repairs,
+        most_spares=0 if repairs is None else most_spares,
+        most_tiers=stated.most_tiers,
+        most_replicas=stated.most_replicas,
+        objective=stated.objective,
+    )
+
+
+def _repairs(stated: Stated, cluster_nodes: int) -> Repairs | None:
+    if stated.repair_s is None:
+        if stated.most_spares is not None or stated.nodes is not None:
+            raise UserError("spares and nodes need the mean time to repair a node: give it too")
+        return None
+    if stated.repair_s <= 0.0:
+        raise UserError("the time to repair a node has to be above 0s")
+    return Repairs(stated.nodes or cluster_nodes, stated.repair_s)
+
+
+def _hiccups(stated: Stated) -> Hiccups | None:
+    every_s, length_s = stated.hiccup_every_s, stated.hiccup_length_s
+    observed_s, over_s = stated.hiccups_s, stated.hiccups_over_s
+    if (every_s is None) != (length_s is None):
+        raise UserError("how often hiccups come and how long they are belong together: give both")
+    if (observed_s is None) != (over_s is None):
+        raise UserError(
+            "observed hiccups and the time of training in which they were seen belong "
+            "together: give both"
+        )
+    if every_s is not None and observed_s is not None:
+        raise UserError("hiccups are stated twice: as observed, and as a mean time and length")
+    if every_s is not None and length_s is not None:
+        return ExponentialHiccups(every_s, length_s)
+    if observed_s is not None and over_s is not None:
+        return ObservedHiccups(observed_s, over_s)
+    return None
