@@ -29,6 +29,9 @@ Numbers = NDArray[np.float64]
 
 _MOST_MULTIPLES = 12
 """Multiples of an interval that are tried for each further tier."""
+_NEAR = 1.05
+"""Timeouts at which the time is beyond this many times the least do not call for multiples of their
+own: they are not chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,8 @@ def _multiples(load: Load) -> list[tuple[int, ...]]:
     """How many times as long each interval may be as the first, from the real optimum's ratios."""
     if not load.saves:
         return [()]
-    ideal = [_ideal_s(load, each) for each in load.saves]
+    near = _near_the_best(load)
+    ideal = [_ideal_s(load, each)[near] for each in load.saves]
     choices = []
     for finer, coarser in pairwise(ideal):
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -122,12 +126,21 @@ def _multiples(load: Load) -> list[tuple[int, ...]]:
     return found
 
 
+def _near_the_best(load: Load) -> NDArray[np.bool_]:
+    """The timeouts whose closed form is near the least one."""
+    u = sum(np.sqrt(each.stall_s * each.rate_per_s / 2.0) for each in load.saves)
+    closed = (np.sqrt(load.base * load.taken) + u) ** 2
+    return np.asarray(closed <= _NEAR * closed.min())
+
+
 def _ideal_s(load: Load, saves: Saves) -> Numbers:
+    """The real interval (s), within what the tier and the job allow."""
     if saves.fixed_steps is not None:
         return np.full_like(load.taken, saves.fixed_steps * load.step_time_s)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         ideal = np.sqrt(2.0 * saves.stall_s * load.taken / (saves.rate_per_s * load.base))
-    return np.clip(ideal, load.step_time_s, max(load.duration_s, load.step_time_s))
+    shortest_s = saves.shortest_steps * load.step_time_s
+    return np.clip(np.nan_to_num(ideal, posinf=1e18), shortest_s, max(load.duration_s, shortest_s))
 
 
 def _at(load: Load, multiples: tuple[int, ...], max_overhead: float) -> Priced:

@@ -129,6 +129,8 @@ def test_intervals_are_at_least_the_shortest_that_each_tier_supports() -> None:
     first, second = (int(row[0]) for row in price(loaded).interval_steps)
     assert second >= 5_000
     assert second % first == 0
+    free = int(price(load([saves(0.01, 1e-3)])).interval_steps[0, 0])
+    assert first == pytest.approx(free, rel=0.2)
 
 
 def test_each_timeout_has_its_own_answer() -> None:
