@@ -6,10 +6,12 @@ looked at in `advisor/validated.py`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from advisor.arrivals import Failure
+from advisor.candidates import consider
+from advisor.defaults import resolve
 from advisor.errors import UserError
 from advisor.inputs import INPUTS
 from advisor.recommendation import Candidate, Recommendation
@@ -28,6 +30,7 @@ class Trial:
     mechanism: str
     role: ValidationRole
     interval_steps: int | None = None
+    step_time_s: float | None = None
     evidence: str = ""
     predicted_s: float | None = None
     failures_expected: float | None = None
@@ -46,9 +49,41 @@ def trials_of(
     candidates = recommendation.candidates if every else recommendation.candidates[:2]
     roles = [ValidationRole.SELECTED, ValidationRole.RUNNER_UP]
     roles += [ValidationRole.CANDIDATE] * len(candidates)
-    found = [_trial(*each) for each in zip(candidates, roles, strict=False)]
+    step_s = recommendation.scenario.step_time_s
+    found = [_trial(each, role, step_s) for each, role in zip(candidates, roles, strict=False)]
     tried = {trial.mechanism for trial in found}
     return [*found, *(trial for trial in references(evidence) if trial.mechanism not in tried)]
+
+
+def at_step_time(
+    evidence: ClusterEvidence, inputs: ScenarioInput, trial: Trial, steps: int, step_s: float
+) -> Trial:
+    """The trial as it is predicted at another step time; as it was, where it has no prediction, or
+    none at that step time."""
+    if trial.predicted_s is None:
+        return trial
+    asked = as_tried(inputs, trial.mechanism, trial.interval_steps, steps, step_s)
+    candidates = consider(evidence, resolve(asked, evidence)).candidates
+    if not candidates or candidates[0].expected_completion_s is None:
+        return trial
+    return replace(_trial(candidates[0], trial.role, step_s), evidence=trial.evidence)
+
+
+def as_tried(
+    inputs: ScenarioInput, mechanism: str, interval_steps: int | None, steps: int, step_s: float
+) -> ScenarioInput:
+    """The question whose answer is the prediction of one run: the same steps, at its interval and
+    step time. Limits decided what was tried, and bind no longer."""
+    return replace(
+        inputs,
+        step_time_s=step_s,
+        duration_s=steps * step_s,
+        mechanisms=(mechanism,),
+        interval=interval_steps or inputs.interval,
+        max_overhead=None,
+        max_restore_s=None,
+        max_pause_s=None,
+    )
 
 
 def references(evidence: ClusterEvidence) -> list[Trial]:
@@ -60,11 +95,12 @@ def references(evidence: ClusterEvidence) -> list[Trial]:
     ]
 
 
-def _trial(candidate: Candidate, role: ValidationRole) -> Trial:
+def _trial(candidate: Candidate, role: ValidationRole, step_s: float) -> Trial:
     return Trial(
         mechanism=candidate.mechanism,
         role=role,
         interval_steps=candidate.interval_steps,
+        step_time_s=step_s,
         evidence=candidate.evidence.value,
         predicted_s=candidate.expected_completion_s,
         failures_expected=None if candidate.terms is None else candidate.terms.failures,

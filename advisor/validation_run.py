@@ -1,4 +1,4 @@
-"""Makes the runs of a validation: the step time first, then every trial under the same failures.
+"""Makes the runs of a validation: every trial under the same failures, its step time just before.
 
 Predictions are rows before their runs begin; what was observed is added as these are stored
 (`db.validation_store`), also where another command finished an interrupted campaign.
@@ -7,6 +7,7 @@ Predictions are rows before their runs begin; what was observed is added as thes
 import hashlib
 import json
 import os
+import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ from advisor.scenario import Scenario, ScenarioInput
 from advisor.units import format_duration
 from advisor.validation import (
     Trial,
+    at_step_time,
     campaign_of,
     covered_s,
     references,
@@ -42,8 +44,8 @@ from db.run_queries import RunFilter, list_runs, run_choices
 from db.session import reading
 from db.validation_store import store_validation
 
-LEAST_STEPS = 100
-"""A step time is measured over half the job's steps, and over so many at least."""
+LEAST_STEPS = 80
+"""A step time is measured over a quarter of the job's steps, and over so many at least."""
 DEFAULT_WORLD_SIZE = 8
 
 Opened = Callable[[], AbstractContextManager[Engine]]
@@ -148,15 +150,18 @@ def validate(
     job: Job, opened: Opened, measure: Measure, say: Callable[[str], None]
 ) -> tuple[ValidatedRun, ...]:
     """Validates one scenario; returns its runs. Raises what `measure` raises, and UserError where
-    nothing is recommended at today's step time."""
+    nothing is recommended at today's step time.
+
+    What is tried, and at which intervals, is decided once. The trials run in a drawn order, each
+    with a step time of its own: a machine that drifts is then not held against the prediction.
+    """
     validation = _new_id(job.name)
     place = job.wanted.folder / "validations" / validation
-    inputs = replace(
-        stated(job.scenario), step_time_s=_measured_step_s(job, place, opened, measure)
-    )
+    step_s = _measured_step_s(job, place, opened, measure)
+    inputs = replace(stated(job.scenario), step_time_s=step_s)
     with opened() as engine:
         job = replace(job, question=ask(engine, inputs))
-    scenario, trials = job.scenario, job.trials()
+    scenario, trials, steps = job.scenario, job.trials(), steps_of(job.scenario)
     failures, until_s = draw(
         job.wanted.law,
         scenario.mtbf_s,
@@ -167,12 +172,23 @@ def validate(
     )
     say(_plan_words(job.name, scenario, trials))
     faults = _write(place, "faults", schedule_of(failures, _trace(job), scenario.warning_lead_s))
-    campaign = _write(place, "campaign", job.file(trials, steps_of(scenario), str(faults)))
     row = _row(validation, job) | {"covered_s": until_s}
-    measure(_command(campaign, job), job.wanted.folder, on_plan=_keeper(row, trials))
+    for number, trial in enumerate(_shuffled(trials, job)):
+        if number and trial.predicted_s is not None:
+            step_s = _measured_step_s(job, place, opened, measure)
+        priced = at_step_time(job.question.evidence, inputs, trial, steps, step_s)
+        campaign = _write(place, trial.mechanism, job.file([trial], steps, str(faults)))
+        measure(_command(campaign, job), job.wanted.folder, on_plan=_keeper(row, [priced]))
     with opened() as engine, reading(engine) as connection:
         runs = validated_runs(connection, scenario.cluster)
     return tuple(run for run in runs if run.validation == validation)
+
+
+def _shuffled(trials: Sequence[Trial], job: Job) -> list[Trial]:
+    """The trials in an order that follows from the seed and the scenario's name."""
+    order = list(trials)
+    random.Random(f"{job.wanted.seed} {job.name}").shuffle(order)  # noqa: S311 - no secret
+    return order
 
 
 def stated(scenario: Scenario) -> ScenarioInput:
@@ -183,7 +199,7 @@ def stated(scenario: Scenario) -> ScenarioInput:
 def _measured_step_s(job: Job, place: Path, opened: Opened, measure: Measure) -> float:
     """The step time without a mechanism, just before: it changes with what else the machine does,
     and whoever asks knows that of a job of theirs."""
-    steps = max(steps_of(job.scenario) // 2, LEAST_STEPS)
+    steps = max(steps_of(job.scenario) // 4, LEAST_STEPS)
     bare = references(job.question.evidence)[:1]
     path = _write(place, "step-time", job.file(bare, steps, "none"))
     measured = measure(_command(path, job), job.wanted.folder)
@@ -247,6 +263,7 @@ def _keeper(row: Mapping[str, Any], trials: Sequence[Trial]) -> OnPlan:
                 "run_id": run_ids[trial.mechanism],
                 "role": str(trial.role),
                 "interval_steps": trial.interval_steps,
+                "step_time_s": trial.step_time_s,
                 "evidence": trial.evidence,
                 "predicted_s": trial.predicted_s,
                 "failures_expected": trial.failures_expected,

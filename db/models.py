@@ -943,7 +943,7 @@ class Validation(Base):
     """A scenario whose candidates were run live, all under the same failures.
 
     `arrivals` with `shape`, `mtbf_s` and `seed` are how those were drawn; `covered_s` is how far
-    into training they reach. `step_time_s` was measured just before, and predicted with.
+    into training they reach. `step_time_s` was measured just before the first run.
     """
 
     __tablename__ = "validations"
@@ -983,7 +983,8 @@ class ValidationRun(Base):
     """One candidate of a validation: what Eq. (5) predicted before it ran, and what it took.
 
     `run_id` refers to nothing: predictions are stored before their runs, and a bundle has no runs.
-    `observed_s` is NULL until the run ended, and where it did not finish its training.
+    `step_time_s` was measured just before the run; NULL is that of the validation. `observed_s` is
+    NULL until the run ended, and where it did not finish its training.
     """
 
     __tablename__ = "validation_runs"
@@ -991,6 +992,7 @@ class ValidationRun(Base):
         filled("run_id"),
         one_of("role", ValidationRole),
         at_least("interval_steps", 1),
+        positive("step_time_s"),
         positive("predicted_s"),
         finite_from_zero("failures_expected"),
         positive("observed_s"),
@@ -1003,6 +1005,7 @@ class ValidationRun(Base):
     run_id: Mapped[str] = mapped_column(Text)
     role: Mapped[str] = mapped_column(Text)
     interval_steps: Mapped[Count | None]
+    step_time_s: Mapped[Real | None]
     # How the candidate's figures were known (M, E, D), as in a recommendation.
     evidence: Mapped[str] = mapped_column(Text)
     predicted_s: Mapped[Real | None]

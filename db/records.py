@@ -476,6 +476,8 @@ class Source:
 class ValidatedRun:
     """One candidate of a validation. Times in seconds, of the whole job.
 
+    `step_time_s` is the one that it was predicted with, measured just before it ran.
+
     `observed_s` None: it did not run yet, or did not finish its training (`outcome` says which).
     """
 

@@ -346,6 +346,7 @@ class ValidationRunRow(Row):
     run_id: FilledText
     role: ValidationRole
     interval_steps: FromOne | None = None
+    step_time_s: Positive | None = None
     evidence: Text = ""
     predicted_s: Positive | None = None
     failures_expected: FromZero | None = None

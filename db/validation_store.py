@@ -41,9 +41,13 @@ JOIN validation_runs c ON c.run_id = r.run_id
 def store_validation(
     engine: Engine, validation: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Stores a validation with its predictions, before anything runs."""
+    """Stores predictions before what they predict runs, and their validation with the first."""
     with writing(engine) as connection:
-        connection.execute(insert(_VALIDATIONS), dict(validation))
+        known = select(_VALIDATIONS.c.validation).where(
+            _VALIDATIONS.c.validation == validation["validation"]
+        )
+        if connection.execute(known).first() is None:
+            connection.execute(insert(_VALIDATIONS), dict(validation))
         connection.execute(insert(_RUNS), [dict(run) for run in runs])
 
 

@@ -423,6 +423,7 @@ SELECT
   r.mechanism,
   r.role,
   r.interval_steps,
+  COALESCE(r.step_time_s, v.step_time_s) AS step_time_s,
   r.evidence,
   r.outcome,
   r.failures,

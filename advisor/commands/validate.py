@@ -100,7 +100,7 @@ def command(
     """Is the advice right? Runs what is recommended, the runner-up and no mechanism at all, live.
 
     All under the same failures, drawn at the scenario's MTBF from a seed. The step time is measured
-    just before; predictions are stored before their runs begin.
+    before each run, and its prediction stored before it begins.
     It measures this machine, so the cluster has to be the one that this machine is.
     """
     from advisor.scenario_file import read_scenario_file
@@ -261,6 +261,7 @@ def _validation_json(found: "Validated") -> dict[str, Any]:
                 "mechanism": run.mechanism,
                 "role": str(run.role),
                 "interval_steps": run.interval_steps,
+                "step_time_s": run.step_time_s,
                 "run_id": run.run_id,
                 "predicted_s": run.predicted_s,
                 "observed_s": run.observed_s,

@@ -8,13 +8,13 @@ for a change that is meant: of a rule or of data. What got worse belongs in the 
 import csv
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 from advisor.candidates import consider
 from advisor.defaults import resolve
 from advisor.inputs import read_inputs
 from advisor.validated import Validated, repeated, validated
+from advisor.validation import as_tried
 from db.records import ClusterEvidence, ValidatedRun
 from tests.advisor.recorded_errors import shipped_evidence
 
@@ -26,9 +26,7 @@ def predicted_now(evidence: ClusterEvidence, run: ValidatedRun) -> float | None:
     """What would be predicted of a run today (s), at the interval that it was made with: by the
     rules and the evidence of today. None where nothing would be."""
     asked = read_inputs(json.loads(run.scenario))
-    inputs = replace(
-        asked, mechanisms=(run.mechanism,), interval=run.interval_steps or asked.interval
-    )
+    inputs = as_tried(asked, run.mechanism, run.interval_steps, run.steps, run.step_time_s)
     candidates = consider(evidence, resolve(inputs, evidence)).candidates
     return candidates[0].expected_completion_s if candidates else None
 

@@ -16,6 +16,7 @@ from advisor.seen_errors import seen_error, seen_errors
 from advisor.validated import validated
 from advisor.validation import (
     Trial,
+    at_step_time,
     campaign_of,
     covered_s,
     require_honoured,
@@ -156,6 +157,31 @@ def test_errors_are_those_of_the_kind_of_cell(matilda: ClusterEvidence) -> None:
     assert seen_error(matilda, "a2", "ft2") is None
 
 
+def test_another_step_time_changes_what_is_predicted_and_not_what_is_tried(
+    matilda: ClusterEvidence,
+) -> None:
+    found = recommend(matilda, asked(max_overhead=0.01))
+    inputs = asked(max_overhead=0.01)
+    trials = trials_of(found, matilda, every=True)
+    for trial in trials:
+        slower = at_step_time(matilda, inputs, trial, 10_000, 0.13)
+        assert at_step_time(matilda, inputs, trial, 10_000, 0.1123) == trial
+        assert (slower.mechanism, slower.role) == (trial.mechanism, trial.role)
+        assert slower.interval_steps == trial.interval_steps
+        if trial.predicted_s is None:
+            assert slower == trial
+            continue
+        assert slower.predicted_s is not None
+        assert 1.05 < slower.predicted_s / trial.predicted_s < 0.13 / 0.1123
+        assert slower.step_time_s == 0.13
+        # With steps so short the interval is over the limit on the overhead: tried all the same.
+        faster = at_step_time(matilda, inputs, trial, 10_000, 0.03)
+        assert faster.predicted_s is not None
+        assert faster.predicted_s < trial.predicted_s
+    beyond = at_step_time(matilda, inputs, trials[0], 10_000, 1e-5)
+    assert beyond == trials[0]
+
+
 def test_a_trial_has_no_prediction_without_a_mechanism() -> None:
     assert Trial("ft9", ValidationRole.REFERENCE).predicted_s is None
 
@@ -168,6 +194,8 @@ def test_the_same_evidence_predicts_the_same_again(matilda: ClusterEvidence) -> 
             c.mechanism,
             scenario=stated,
             interval_steps=c.interval_steps,
+            steps=10_000,
+            step_time_s=0.1123,
             predicted_s=c.expected_completion_s,
             observed_s=2000.0 + number,
         )

@@ -345,6 +345,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "run_id": "first/1",
         "role": "selected",
         "interval_steps": 20,
+        "step_time_s": 0.051,
         "evidence": "M",
         "predicted_s": 55.0,
         "failures_expected": 2.6,

@@ -335,6 +335,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("validation_runs", {"run_id": ""}, "run_id_filled"),
     ("validation_runs", {"role": "hero"}, "role_known"),
     ("validation_runs", {"interval_steps": 0}, "interval_steps_at_least_1"),
+    ("validation_runs", {"step_time_s": 0.0}, "step_time_s_positive"),
     ("validation_runs", {"predicted_s": 0.0}, "predicted_s_positive"),
     ("validation_runs", {"observed_s": INFINITY}, "observed_s_positive"),
     ("validation_runs", {"failures_expected": -1.0}, "failures_expected_from_zero"),

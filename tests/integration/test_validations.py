@@ -92,6 +92,8 @@ def test_a_prediction_is_tried_live(mark: str, measured: Path) -> None:
     began = ask(measured, "SELECT MIN(started_at) FROM runs WHERE trace LIKE 'poisson%'")
     assert str(created_at) <= str(began[0][0])
     assert float(str(step_s)) * int(str(steps)) == pytest.approx(8.0, rel=0.05)
+    assert tried["step_time_s"] > 0
+    assert bare["step_time_s"] == float(str(step_s))
     # What checks a prediction is no evidence for the next one.
     assert ask(measured, "SELECT point_id FROM operating_points WHERE cluster = 'tiny'") == points
     assert ask(measured, "SELECT DISTINCT point_id FROM runs WHERE trace LIKE 'poisson%'") == [
@@ -99,8 +101,8 @@ def test_a_prediction_is_tried_live(mark: str, measured: Path) -> None:
     ]
 
 
-def test_an_interrupted_validation_is_finished_by_its_campaign(mark: str, measured: Path) -> None:
-    strike = "strike(run, 'ingest_record', True, 2)"  # the step time, then the first trial
+def test_an_interrupted_trial_is_finished_by_its_campaign(mark: str, measured: Path) -> None:
+    strike = "strike(run, 'ingest_record', True, 2)"  # the step time, then a trial
     code, _, err = finished(mark, validate(measured, "--seed", _SEED), strike)
     assert code != 0, err
     campaign = ask(measured, "SELECT campaign FROM campaigns WHERE status <> 'complete'")
@@ -113,7 +115,8 @@ def test_an_interrupted_validation_is_finished_by_its_campaign(mark: str, measur
         measured,
         "SELECT mechanism, outcome FROM validation_view WHERE cluster = 'tiny' ORDER BY mechanism",
     )
-    assert rows == [("ft1", "recovered"), ("ft9", "halted")]
+    # What came after it was not tried: each trial is a campaign of its own.
+    assert rows in ([("ft1", "recovered")], [("ft9", "halted")])
 
 
 _BAD = {

@@ -194,6 +194,28 @@ def test_0007_down_drops_failure_estimates_and_nothing_else(database_url: str) -
     assert check(database_url).problems == ()
 
 
+def test_0008_gives_each_run_of_a_validation_its_step_time(database_url: str) -> None:
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        for name, row in GOOD.items():
+            connection.execute(Base.metadata.tables[name].insert(), row)
+    engine.dispose()
+    assert step_times(database_url) == [0.051]
+    downgrade(database_url, "0007")
+    upgrade(database_url)
+    assert check(database_url).problems == ()
+    assert step_times(database_url) == [0.05]
+
+
+def step_times(url: str) -> list[float]:
+    engine = open_engine(url)
+    with reading(engine) as connection:
+        found = connection.exec_driver_sql("SELECT step_time_s FROM validation_view")
+        times = [float(each) for each in found.scalars()]
+    engine.dispose()
+    return times
+
+
 def test_a_second_upgrade_has_nothing_to_do(database_url: str) -> None:
     done = upgrade(database_url)
     assert (done.before, done.after, done.backup) == (HEAD, HEAD, None)
