@@ -146,6 +146,8 @@ def command(
     from advisor.tuning.search import tune
     from advisor.tuning.stated import circumstances_of
 
+    if options["interval"] is not None:
+        raise UserError("--interval: intervals are searched here; advisor recommend takes one")
     if precision <= 0.0:
         raise UserError("the precision has to be above 0%")
     with opened(db_url) as engine:

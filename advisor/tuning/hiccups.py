@@ -78,8 +78,7 @@ class ObservedHiccups:
     def rate_above_per_s(self, timeout_s: Seconds) -> Seconds:
         ordered = np.sort(np.asarray(self.observed_s, dtype=np.float64))
         longer = len(ordered) - np.searchsorted(ordered, timeout_s, side="right")
-        rates: Seconds = (longer + 1.0) / self.over_s
-        return rates
+        return np.asarray((longer + 1.0) / self.over_s, dtype=np.float64)
 
     def in_words(self) -> str:
         seen = f"{len(self.observed_s):,} hiccups seen in {format_duration(self.over_s)}"

@@ -11,9 +11,9 @@ there, with u = sum sqrt(C_i l_i / 2): with one tier the best interval of Eq. (5
 is a whole multiple of the interval before it, so for given multiples the first one is free:
 C = sum C_i / m_i and l = sum l_i m_i, with m_i x_1 = x_i.
 
-A job that waits for a spare a share q of the time takes 1 / (1 - q) as long. One that starts from
-the beginning at the rate c, which no tier survives, with a wait of d then, takes
-(1 / c + d) (e^(c T) - 1), where T is the time without such failures.
+A job that starts from the beginning at the rate c, which no tier survives, and spends d then, takes
+(1 / c + d) (e^(c T) - 1), where T is the time without such failures. One that waits for a spare a
+share q of the time takes 1 / (1 - q) as long.
 """
 
 from collections.abc import Sequence
@@ -29,6 +29,8 @@ Numbers = NDArray[np.float64]
 
 _MOST_MULTIPLES = 12
 """Multiples of an interval that are tried for each further tier."""
+_LONGEST_STEPS = 1e15
+"""No interval is longer: whole numbers hold its multiples."""
 _NEAR = 1.05
 """Timeouts at which the time is beyond this many times the least do not call for multiples of their
 own: they are not chosen."""
@@ -140,25 +142,25 @@ def _ideal_s(load: Load, saves: Saves) -> Numbers:
     with np.errstate(divide="ignore", invalid="ignore"):
         ideal = np.sqrt(2.0 * saves.stall_s * load.taken / (saves.rate_per_s * load.base))
     shortest_s = saves.shortest_steps * load.step_time_s
-    return np.clip(np.nan_to_num(ideal, posinf=1e18), shortest_s, max(load.duration_s, shortest_s))
+    longest_s = max(load.duration_s, shortest_s)
+    found: Numbers = np.clip(np.nan_to_num(ideal, posinf=longest_s), shortest_s, longest_s)
+    return found
 
 
 def _at(load: Load, multiples: tuple[int, ...], max_overhead: float) -> Priced:
     """The best first interval with these multiples."""
     step_s = load.step_time_s
     if not load.saves:
-        overhead = np.full_like(load.taken, load.base - 1.0)
-        time_s = load.duration_s * load.base * load.taken
-        feasible = overhead <= max_overhead
-        nothing = np.zeros((0, *load.taken.shape), dtype=np.int64)
-        return Priced(nothing, overhead, np.where(feasible, time_s, np.inf))
+        return _without_saves(load, max_overhead)
     pairs = list(zip(load.saves, multiples, strict=True))
     stall_s = sum(each.stall_s / m for each, m in pairs)
-    rate = np.asarray(sum(each.rate_per_s * m for each, m in pairs))
+    rate: Numbers = np.sum([each.rate_per_s * m for each, m in pairs], axis=0)
     low, high = _bounds(load, pairs, stall_s, max_overhead)
     with np.errstate(divide="ignore", invalid="ignore"):
         ideal = np.sqrt(2.0 * stall_s * load.taken / (rate * load.base)) / step_s
-    below = np.clip(np.floor(np.nan_to_num(ideal, nan=1.0, posinf=1e18)), low, max(high, low))
+    below = np.clip(
+        np.floor(np.nan_to_num(ideal, nan=1.0, posinf=_LONGEST_STEPS)), low, max(high, low)
+    )
     above = np.clip(below + 1.0, low, max(high, low))
 
     def time_s(steps: Numbers) -> Numbers:
@@ -167,12 +169,21 @@ def _at(load: Load, multiples: tuple[int, ...], max_overhead: float) -> Priced:
         found: Numbers = load.duration_s * training * (load.taken + 0.5 * rate * length_s)
         return found
 
-    first = np.where(time_s(above) < time_s(below), above, below)
-    feasible = low <= high
+    first = np.minimum(np.where(time_s(above) < time_s(below), above, below), _LONGEST_STEPS)
     return Priced(
         np.multiply.outer(np.asarray(multiples), first).astype(np.int64),
         load.base - 1.0 + stall_s / (first * step_s),
-        np.where(feasible, time_s(first), np.inf),
+        np.where(low <= high, time_s(first), np.inf),
+    )
+
+
+def _without_saves(load: Load, max_overhead: float) -> Priced:
+    overhead = load.base - 1.0
+    time_s = load.duration_s * load.base * load.taken
+    return Priced(
+        np.zeros((0, *load.taken.shape), dtype=np.int64),
+        np.full_like(load.taken, overhead),
+        np.where(overhead <= max_overhead, time_s, np.inf),
     )
 
 

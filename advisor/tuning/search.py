@@ -68,7 +68,8 @@ class Choice:
     settings: tuple[Setting, ...]
     timeout_s: float | None
     flat_timeouts_s: tuple[float, float] | None
-    """Timeouts from which to which the time is less than 0.2 % longer."""
+    """Timeouts from which to which the time is less than 0.2 % above the least; the longest of them
+    is the one that is set."""
     spares: int | None
     expected_completion_s: float
     overhead: float
@@ -176,7 +177,7 @@ def _choice(
     allowed = _within_pause(scenario, circumstances, combination, grid)
     times_s = np.array(
         [
-            np.where(allowed, with_restarts_s(with_waits_s(priced.time_s, q), load), inf)
+            np.where(allowed, with_waits_s(with_restarts_s(priced.time_s, load), q), inf)
             for q in waiting
         ]
     )
@@ -186,22 +187,24 @@ def _choice(
         return None
     node_hours = _node_hours(circumstances, least_s)
     spares = _fewest(least_s if circumstances.objective is Objective.TIME else node_hours)
-    at = int(best[spares])
-    expected_s = float(least_s[spares])
+    low, high = _flat(times_s[spares], int(best[spares]))
+    # Of timeouts that are as good, the longest raises the fewest false alarms.
+    at = high
+    expected_s = float(times_s[spares, at])
     per_day = 86400.0
     alarms = alarms_per_s(circumstances, grid)
     return Choice(
         combination=combination,
         settings=_settings(scenario, combination, priced, at),
         timeout_s=None if grid is None else float(grid[at]),
-        flat_timeouts_s=None if grid is None else _flat(grid, times_s[spares], at),
+        flat_timeouts_s=None if grid is None else (float(grid[low]), float(grid[high])),
         spares=None if circumstances.repairs is None else spares,
         expected_completion_s=expected_s,
         overhead=float(priced.overhead[at]),
         false_alarms_per_day=float(alarms[at]) * per_day,
         waiting_fraction=float(waiting[spares]),
         restarts_per_day=float(load.restarts_per_s[at]) * per_day,
-        node_hours=None if circumstances.repairs is None else float(node_hours[spares]),
+        node_hours=_node_hours_of(circumstances, spares, expected_s),
         host_bytes_per_rank=combination.host_bytes_per_rank,
         evidence=_evidence(combination),
         timeouts=() if grid is None else tuple(_timeouts(grid, times_s[spares], alarms)),
@@ -251,11 +254,12 @@ def _at_stated(
     if stated[0] < timeouts_of(scenario)[0]:
         return None
     load = load_of(scenario, circumstances, combination, stated)
-    time_s = with_restarts_s(with_waits_s(price(load, limit).time_s, waiting), load)
+    time_s = with_waits_s(with_restarts_s(price(load, limit).time_s, load), waiting)
     return float(time_s[0]) if time_s[0] <= RANGES["duration_s"][1] else None
 
 
 def _node_hours(circumstances: Circumstances, times_s: Numbers) -> Numbers:
+    """By the number of spares; zeros where these are not searched."""
     if circumstances.repairs is None:
         return np.zeros_like(times_s)
     spares = np.arange(len(times_s))
@@ -263,19 +267,26 @@ def _node_hours(circumstances: Circumstances, times_s: Numbers) -> Numbers:
     return found
 
 
+def _node_hours_of(circumstances: Circumstances, spares: int, time_s: float) -> float | None:
+    if circumstances.repairs is None:
+        return None
+    return (circumstances.repairs.nodes + spares) * time_s / 3600.0
+
+
 def _fewest(costs: Numbers) -> int:
     """The fewest spares that cost less than 0.2 % more than the best number."""
     return int(np.flatnonzero(costs <= costs.min() * (1.0 + FLAT_WASTE))[0])
 
 
-def _flat(grid: Numbers, times_s: Numbers, at: int) -> tuple[float, float]:
+def _flat(times_s: Numbers, at: int) -> tuple[int, int]:
+    """From where to where the times are less than 0.2 % above the one at `at`, the least."""
     is_flat = times_s <= times_s[at] * (1.0 + FLAT_WASTE)
     low = high = at
     while low > 0 and is_flat[low - 1]:
         low -= 1
-    while high < len(grid) - 1 and is_flat[high + 1]:
+    while high < len(times_s) - 1 and is_flat[high + 1]:
         high += 1
-    return float(grid[low]), float(grid[high])
+    return low, high
 
 
 def _timeouts(grid: Numbers, times_s: Numbers, alarms: Numbers) -> Iterator[TimeoutPrice]:

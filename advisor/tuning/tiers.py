@@ -11,7 +11,7 @@ from math import inf
 
 from advisor.candidates import Consideration, consider
 from advisor.optimizer import CostModel
-from advisor.prediction import predict
+from advisor.prediction.predict import predict
 from advisor.recommendation import Candidate, EvidenceCode, Excluded
 from advisor.scenario import IntervalPolicy, Scenario
 from db.records import Cadence, ClusterEvidence, Mechanism, TransferPath

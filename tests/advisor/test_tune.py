@@ -8,8 +8,11 @@ import pytest
 
 from advisor import cli
 
-_ASK = "--architecture a2 --state-size 204.7MB --mtbf 1h --duration 3d"
-_TOLD = "--lost-at-once 1:95%,all:5% --hiccup-every 6h --hiccup-length 20s --repair 12h --nodes 16"
+_ASK = "--architecture a2 --state-size 204.7MB --mtbf 30m --duration 3d"
+_TOLD = (
+    "--lost-at-once 1:95%,all:5% --hiccup-every 6h --hiccup-length 20s --repair 20m --nodes 16 "
+    "--storage-write 75MB/s --mechanism ft1,ft2,ft6"
+)
 
 
 def run(options: str, database: Path, capsys: pytest.CaptureFixture[str]) -> str:
@@ -35,11 +38,11 @@ def test_the_answer_has_all_settings(
     assert f"  {best['spares']} spare nodes" in text
     assert "Several mechanisms instead of FT" in text
     assert "Timeouts from " in text
-    assert len(found["choices"]) == 8
+    assert len(found["choices"]) == 4
     assert {each["simulated"]["seed"] for each in found["choices"]} == {0}
     times = [each["expected_completion_s"] for each in found["choices"]]
     assert times[1:] == sorted(times[1:])
-    assert times[0] <= times[1] * 1.002
+    assert times[0] <= min(times) * 1.002
 
 
 def test_what_is_not_stated_is_not_searched(
@@ -69,10 +72,10 @@ def test_observed_hiccups_come_from_a_file(
 ) -> None:
     seen = tmp_path / "hiccups.txt"
     seen.write_text("# of a week\n" + "1.5s\n12s\n\n300ms\n" * 5, encoding="utf-8")
-    told = f"--hiccups {seen} --hiccups-over 7d --most 0"
+    told = f"--hiccups {seen} --hiccups-over 7d --regroup 10m --most 0"
     found = document(told, shipped_database, capsys)
     assert found["circumstances"]["hiccups"].startswith("15 hiccups seen in 7 d")
-    assert 12.0 <= found["choices"][0]["timeout_s"] <= 13.0
+    assert found["choices"][0]["timeout_s"] >= 12.0
 
 
 def test_who_goes_on_by_itself_has_nothing_to_set(
@@ -111,6 +114,7 @@ def test_who_goes_on_by_itself_has_nothing_to_set(
         ("--repair 10y --mtbf 1s", "in repair in the mean"),
         ("--objective node-hours", "node-hours"),
         ("--precision 0%", "above 0%"),
+        ("--interval 100", "intervals are searched"),
         ("--tiers-up-to 4", "1<=x<=3"),
     ],
 )
@@ -123,6 +127,7 @@ def test_bad_input_is_one_line(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("x").write_text("1s", encoding="utf-8")
     asked = ["tune", *_ASK.split(), *options.split(), "--db", str(shipped_database)]
     assert cli.run(asked) == 2
     found = capsys.readouterr()

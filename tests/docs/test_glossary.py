@@ -31,13 +31,9 @@ _MODULES = (
     "advisor.exact_time",
     "advisor.simulation.process",
     "advisor.simulation.run",
-<<<<<<< HEAD
     "advisor.prediction.outcome",
-=======
     "advisor.tuning.hiccups",
     "advisor.tuning.tiers",
-    "advisor.prediction",
->>>>>>> ae7abe2 (advisor tune: mechanisms in tiers, intervals, peers, the detection timeout and spares are searched together)
     "advisor.validated",
     "advisor.validation",
     "advisor.failure_logs.records",

@@ -1,5 +1,6 @@
 """The figure of a timeout shows what was priced, the best, and where others are as good."""
 
+from advisor.exact_time import FLAT_WASTE
 from advisor.figures.tuning import timeout_figure
 from advisor.tuning.circumstances import Circumstances
 from advisor.tuning.hiccups import ExponentialHiccups
@@ -18,7 +19,8 @@ def test_curves_are_the_prices(matilda: ClusterEvidence) -> None:
     assert len(shown) == len(expected.x) > 50
     assert list(expected.y) == [each.expected_completion_s for each in shown]
     assert list(alarms.y) == [each.false_alarms_per_day for each in shown]
-    assert min(expected.y) == best.expected_completion_s
+    assert best.expected_completion_s in expected.y
+    assert best.expected_completion_s <= min(expected.y) * (1.0 + FLAT_WASTE)
     assert list(alarms.y) == sorted(alarms.y, reverse=True)
     assert best.timeout_s in {shape.x0 for shape in figure.layout.shapes}
     assert best.flat_timeouts_s in {(shape.x0, shape.x1) for shape in figure.layout.shapes}

@@ -9,12 +9,12 @@ import pytest
 
 from advisor.candidates import consider
 from advisor.errors import UserError
+from advisor.exact_time import FLAT_WASTE
 from advisor.scenario import IntervalPolicy
 from advisor.tuning.circumstances import (
     BEYOND_TIMEOUT_S,
     Circumstances,
     Objective,
-    timeouts_of,
 )
 from advisor.tuning.hiccups import ExponentialHiccups, NoHiccups, ObservedHiccups
 from advisor.tuning.load import load_of, shares_of
@@ -69,7 +69,7 @@ def test_nothing_stated_makes_the_answer_of_recommend(matilda: ClusterEvidence) 
 
 
 def test_failures_of_several_sizes_call_for_several_tiers(matilda: ClusterEvidence) -> None:
-    found = tuned(matilda, Circumstances(losses=_SEVERAL), mtbf_s=1800.0)
+    found = tuned(matilda, Circumstances(losses=_SEVERAL), mtbf_s=1800.0, duration_s=172800.0)
     assert found.best is not None
     assert found.best.combination.tier_for(math.inf) is not None
     only_peers = by_names(found)[("ft2",)]
@@ -115,12 +115,14 @@ def test_the_timeout_is_the_best_of_all(matilda: ClusterEvidence) -> None:
         for t in np.linspace(1.0, 120.0, 600)
         for n in np.unique(np.geomspace(model.min_interval_steps, 20_000, 150).astype(int))
     )
-    assert best.expected_completion_s <= tried * (1.0 + 1e-4)
+    assert best.expected_completion_s <= tried * (1.0 + FLAT_WASTE + 1e-4)
+    least_s = min(each.expected_completion_s for each in best.timeouts)
+    assert least_s <= tried * (1.0 + 1e-4)
     steps = best.settings[0].interval_steps
     assert steps is not None
     assert best.expected_completion_s == pytest.approx(time_s(best.timeout_s, steps), rel=1e-9)
     low, high = best.flat_timeouts_s or (0.0, 0.0)
-    assert low <= best.timeout_s <= high
+    assert low < best.timeout_s == high
 
 
 def test_fewer_hiccups_allow_a_shorter_timeout(matilda: ClusterEvidence) -> None:
@@ -132,10 +134,14 @@ def test_fewer_hiccups_allow_a_shorter_timeout(matilda: ClusterEvidence) -> None
 
     rising = [timeout_s(ExponentialHiccups(every, 5.0)) for every in (60.0, 3600.0, 1e6)]
     assert rising == sorted(rising, reverse=True)
-    shortest = timeouts_of(scenario(matilda))[0]
-    assert timeout_s(NoHiccups()) == shortest >= 2.0 * scenario(matilda).step_time_s
+    free = tuned(matilda, Circumstances(hiccups=NoHiccups()), mechanisms=("ft1",)).best
+    assert free is not None
+    assert free.timeouts[0].expected_completion_s == min(
+        each.expected_completion_s for each in free.timeouts
+    )
+    assert free.timeouts[0].timeout_s >= 2.0 * scenario(matilda).step_time_s
     seen = timeout_s(ObservedHiccups((1.0, 4.0, 9.0) * 20, 86400.0))
-    assert 9.0 <= seen < 9.5
+    assert seen >= 9.0
 
 
 def test_loud_failures_are_found_as_the_scenario_says(matilda: ClusterEvidence) -> None:
@@ -144,7 +150,8 @@ def test_loud_failures_are_found_as_the_scenario_says(matilda: ClusterEvidence) 
     assert found is not None
     without = tuned(matilda, mechanisms=("ft1",)).best
     assert without is not None
-    assert found.expected_completion_s == pytest.approx(without.expected_completion_s, rel=1e-6)
+    least_s = min(each.expected_completion_s for each in found.timeouts)
+    assert least_s == pytest.approx(without.expected_completion_s, rel=1e-6)
 
 
 def test_a_limit_on_the_pause_bounds_the_timeout(matilda: ClusterEvidence) -> None:
@@ -230,13 +237,13 @@ def test_no_setting_beside_the_best_is_better(matilda: ClusterEvidence) -> None:
             training += saves.stall_s / (steps * asked.step_time_s)
             lost += float(saves.rate_per_s[0]) * steps * asked.step_time_s / 2.0
         whole = np.array([asked.duration_s * training * lost])
-        return float(with_restarts_s(with_waits_s(whole, share), load)[0])
+        return float(with_waits_s(with_restarts_s(whole, load), share)[0])
 
     here_s = time_s(best.timeout_s, finer, coarser)
     assert here_s == pytest.approx(best.expected_completion_s, rel=1e-12)
     times = coarser // finer
-    for timeout_s in (best.timeout_s * 0.9, best.timeout_s * 1.1):
-        assert time_s(timeout_s, finer, coarser) > here_s
+    for timeout_s in np.geomspace(best.timeout_s / 10.0, best.timeout_s * 10.0, 50):
+        assert time_s(timeout_s, finer, coarser) > here_s * (1.0 - FLAT_WASTE - 1e-6)
     for n in (finer - 1, finer + 1):
         assert time_s(best.timeout_s, n, n * times) >= here_s
     for m in (times - 1, times + 1):
