@@ -13,8 +13,8 @@ from advisor.tuning.circumstances import Circumstances, alarms_per_s, detections
 from advisor.tuning.load import shares_of
 from advisor.tuning.search import Choice
 
-MOST_FAILURES = 100_000
-"""Expected in one job; with more of them a simulation would take hours."""
+MOST_FAILURES = 5_000
+"""Expected in one job: with more of them a simulation of several answers would take minutes."""
 BLOCK = 2_048
 
 

@@ -96,7 +96,7 @@ def _fields() -> Callable[[], Stated]:
     silent = typed(middle, "Silent failures", "silent", "100%", parse_fraction)
     repair = typed(right, "Repair of a node", "repair", DURATION_EXAMPLE, duration)
     spares = _whole(right, "Spares at most", "spares-up-to", "8", _MOST_SPARES, least=0)
-    nodes = _whole(right, "Nodes", "nodes", "the cluster's", _MOST_NODES)
+    nodes = _whole(right, "Nodes", "job-nodes", "the cluster's", _MOST_NODES)
     objective = one_of(right, "Least of", "objective", Objective)
     observed, over = _observed()
 

@@ -38,7 +38,7 @@ def test_the_answer_has_all_settings(
     assert f"  {best['spares']} spare nodes" in text
     assert "Several mechanisms instead of FT" in text
     assert "Timeouts from " in text
-    assert len(found["choices"]) == 4
+    assert len(found["choices"]) == 6
     assert {each["simulated"]["seed"] for each in found["choices"]} == {0}
     times = [each["expected_completion_s"] for each in found["choices"]]
     assert times[1:] == sorted(times[1:])
@@ -72,7 +72,7 @@ def test_observed_hiccups_come_from_a_file(
 ) -> None:
     seen = tmp_path / "hiccups.txt"
     seen.write_text("# of a week\n" + "1.5s\n12s\n\n300ms\n" * 5, encoding="utf-8")
-    told = f"--hiccups {seen} --hiccups-over 7d --regroup 10m --most 0"
+    told = f"--hiccups {seen} --hiccups-over 7d --mtbf 4h --regroup 10m --most 0"
     found = document(told, shipped_database, capsys)
     assert found["circumstances"]["hiccups"].startswith("15 hiccups seen in 7 d")
     assert found["choices"][0]["timeout_s"] >= 12.0

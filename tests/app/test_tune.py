@@ -14,7 +14,6 @@ _TOLD = {
     "hiccup-every": "6h",
     "hiccup-length": "20s",
     "repair": "12h",
-    "nodes": "16",
     "spares-up-to": "10",
 }
 
@@ -24,10 +23,21 @@ def _options(told: dict[str, str]) -> list[str]:
 
 
 def test_the_table_is_the_commands(page: Page, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = page("tune", **{name.replace("-", "_"): value for name, value in _TOLD.items()})
+    fields = {name.replace("-", "_"): value for name, value in _TOLD.items()}
+    shown = page("tune", job_nodes="16", **fields)
     assert not shown.exception
     assert not shown.error
-    asked = ["tune", *_SCENARIO, *_options(_TOLD), "--most", "0", "--format", "json"]
+    asked = [
+        "tune",
+        *_SCENARIO,
+        *_options(_TOLD),
+        "--nodes",
+        "16",
+        "--most",
+        "0",
+        "--format",
+        "json",
+    ]
     assert run(asked) == 0
     document = json.loads(capsys.readouterr().out)
     table = shown.dataframe[0].value
