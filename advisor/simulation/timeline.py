@@ -59,6 +59,7 @@ class Timeline:
             kept_s = saved_s if kept_s is None else kept_s + saved_s
             if place > tier:
                 # In the stall of the rarer tier everything that is more frequent is saved.
-                rest_s = np.where(whole >= most, 0.0, rest_s - saved_s)
+                # Rounding may put a position a little before the end of a save that it is at.
+                rest_s = np.where(whole >= most, 0.0, np.maximum(rest_s - saved_s, 0.0))
         assert kept_s is not None
         return kept_s

@@ -1,6 +1,7 @@
 """Every simulated job against a plain loop over the same events, one by one."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -178,3 +179,54 @@ def test_who_begins_again() -> None:
     assert fragile.warnings is not None
     lasting = replace(fragile, warnings=replace(fragile.warnings, survives=2))
     assert times(fragile) > times(lasting) + 0.3 > 0.3
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_stack_job_by_job(seed: int) -> None:
+    """Tiers, kinds, warnings, bursts and spares as they come, at intervals that no float is."""
+    process = _any_process(seed)
+    source = Recorded(process, seed, 8)
+    block = simulate_block(process, source, 8)
+    jobs = [Job(process) for _ in range(8)]
+    same(block.total_s, [job.run(e) for job, e in zip(jobs, source.events, strict=True)])
+    same(block.from_beginning, [job.from_beginning for job in jobs])
+    for phase in ("detection", "waiting", "recovery", "emergency"):
+        same(getattr(block, f"{phase}_s"), [job.spent_s[phase] for job in jobs])
+
+
+def _any_process(seed: int) -> Process:
+    draw = np.random.default_rng(seed)
+
+    def one_of(*choices: Any) -> Any:
+        return choices[int(draw.integers(len(choices)))]
+
+    tiers, interval_s, survives = [], one_of(20.0, 33.3, 113.7, draw.uniform(20.0, 150.0)), 0
+    for _ in range(int(draw.integers(4))):
+        survives += int(draw.integers(3))
+        tiers.append(Tier(interval_s, one_of(0.0, 1.0, 7.5), one_of(0.0, 5.0, 40.0), survives))
+        interval_s *= int(draw.integers(1, 5))
+    warnings = Warnings(
+        coverage=one_of(0.3, 0.8, 1.0),
+        lead=one_of(Constant(30.0), Lognormal(20.0, 1.0)),
+        save_s=one_of(0.0, 4.0, 15.0),
+        restore_s=one_of(0.0, 9.0),
+        false_alarms=one_of(None, Exponential(150.0)),
+        needs_s=one_of(0.0, 10.0),
+        survives=int(draw.integers(4)),
+    )
+    return Process(
+        work_s=one_of(300.0, 900.0, 2000.0),
+        arrivals=one_of(Exponential(400.0), Weibull(400.0, 0.6), Lognormal(500.0, 1.0)),
+        tiers=tuple(tiers),
+        detection_s=one_of(0.0, 15.0),
+        regroup_s=one_of(0.0, 5.0),
+        overhead=one_of(0.0, 0.05),
+        kinds=one_of(
+            (Kind(),),
+            (Kind(0.6, 0, nodes=0), Kind(0.3, 1), Kind(0.1, 2, nodes=2)),
+            (Kind(0.5, 1), Kind(0.5, 3, nodes=3)),
+        ),
+        bursts=one_of(None, Bursts(0.3, 2, Exponential(15.0))),
+        warnings=one_of(None, warnings),
+        spares=one_of(None, Spares(int(draw.integers(3)), Constant(300.0))),
+    )
