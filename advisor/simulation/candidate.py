@@ -19,6 +19,9 @@ BLOCK = 2_048
 """Jobs a block: fewer than is fastest, so that what is known closely at once is not overdone."""
 MOST_FAILURES = 100_000
 """Expected in one job, false alarms included; with more of them a simulation would take hours."""
+MOST_IN_ALL = 30_000_000
+"""Expected in all jobs of one candidate, but for a first block: a quarter of a minute or so. Jobs
+that are put back to their beginning differ so much that no number of them is enough."""
 OUTSIDE_EQUATION_5 = "it is outside Eq. (5)"
 
 
@@ -63,7 +66,8 @@ def simulate_candidates(
         process = replace(process, bursts=failures.bursts, spares=failures.spares)
         reason = too_many_failures(process)
         if reason is None:
-            each = simulate(process, seed, narrow=narrow, most=most, block=BLOCK)
+            jobs = most_jobs(process, most)
+            each = simulate(process, seed, narrow=narrow, most=jobs, block=BLOCK)
             found.append((candidate, each))
         else:
             left_out.append(NotSimulated(candidate.mechanism, reason))
@@ -81,6 +85,11 @@ def too_many_failures(process: Process) -> str | None:
     if shares.missed:
         reason += f"; {format_percent(shares.missed)} of them are not announced in time"
     return reason
+
+
+def most_jobs(process: Process, most: int) -> int:
+    """How many jobs to simulate at most: `most`, or fewer that meet MOST_IN_ALL failures."""
+    return min(most, max(BLOCK, int(MOST_IN_ALL / expected_events(process))))
 
 
 def process_of(scenario: Scenario, candidate: Candidate, arrivals: Times) -> Process | None:

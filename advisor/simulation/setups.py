@@ -15,6 +15,7 @@ from advisor.simulation.candidate import (
     OUTSIDE_EQUATION_5,
     Failures,
     NotSimulated,
+    most_jobs,
     too_many_failures,
 )
 from advisor.simulation.composed import AskedTier, composed, name_of, over_limits
@@ -132,7 +133,8 @@ def simulate_setups(setups: Setups, seed: int, *, narrow: float, most: int) -> S
         reason = too_many_failures(setup.process)
         if reason is None:
             try:
-                each = simulate(setup.process, seed, narrow=narrow, most=most, block=BLOCK)
+                jobs = most_jobs(setup.process, most)
+                each = simulate(setup.process, seed, narrow=narrow, most=jobs, block=BLOCK)
                 found.append((setup, each))
             except NoEndError as error:  # the jobs of others may end
                 reason = str(error)

@@ -5,7 +5,13 @@ from dataclasses import replace
 import pytest
 
 from advisor.exact_time import continuous_completion_s, periodic_completion_s
-from advisor.simulation.candidate import MOST_FAILURES, too_many_failures
+from advisor.simulation.candidate import (
+    BLOCK,
+    MOST_FAILURES,
+    MOST_IN_ALL,
+    most_jobs,
+    too_many_failures,
+)
 from advisor.simulation.estimate import expected_events
 from advisor.simulation.fallbacks import Fallbacks, fallbacks_of
 from advisor.simulation.process import Kind, Process, Tier, Warnings
@@ -109,3 +115,13 @@ def test_jobs_that_do_not_end_say_why(process: Process, words: str) -> None:
     assert reason is not None
     assert reason.startswith(f"more than {MOST_FAILURES:,} failures are expected in one job{words}")
     assert too_many_failures(_ONE) is None
+
+
+def test_fewer_jobs_of_very_many_failures() -> None:
+    """As many as meet 30 million failures together, but always a first block."""
+    assert most_jobs(_ONE, 100_000) == 100_000
+    assert most_jobs(_ONE, 64) == 64
+    often = replace(_ONE, work_s=1e6)
+    assert most_jobs(often, 100_000) == int(MOST_IN_ALL / expected_events(often)) < 10_000
+    assert most_jobs(replace(_ONE, work_s=3e7), 100_000) == BLOCK
+    assert most_jobs(replace(_ONE, arrivals=Exponential(1e12)), 100_000) == 100_000
