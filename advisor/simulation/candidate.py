@@ -78,12 +78,16 @@ def too_many_failures(process: Process) -> str | None:
     """Why its jobs would not come to an end, or not soon enough; None: they do."""
     if expected_events(process) <= MOST_FAILURES:
         return None
-    reason = f"more than {MOST_FAILURES:,} failures are expected in one job"
+    alarms = process.warnings is not None and process.warnings.false_alarms is not None
+    what = "failures and false alarms" if alarms else "failures"
+    reason = f"more than {MOST_FAILURES:,} {what} are expected in one job"
     shares = fallbacks_of(process)
     if shares.unsurvived:
-        reason += f"; {format_percent(shares.unsurvived)} of them put it back to its beginning"
+        reason += (
+            f"; {format_percent(shares.unsurvived)} of the failures put it back to its beginning"
+        )
     if shares.missed:
-        reason += f"; {format_percent(shares.missed)} of them are not announced in time"
+        reason += f"; {format_percent(shares.missed)} of the failures are not announced in time"
     return reason
 
 

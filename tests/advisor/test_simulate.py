@@ -216,7 +216,7 @@ def test_every_failure_announced(
     rarely = "--mechanism ft4 --warning-lead 2s --warning-coverage 0.01%"
     (line,) = run(rarely, shipped_database, capsys).splitlines()[1:]
     assert line.startswith("FT4: not simulated, more than 100,000 failures are expected in one job")
-    assert line.endswith("; 99.99 % of them are not announced in time")
+    assert line.endswith("; 99.99 % of the failures are not announced in time")
 
 
 def test_kinds_and_tiers(shipped_database: Path, capsys: pytest.CaptureFixture[str]) -> None:

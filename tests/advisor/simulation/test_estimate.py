@@ -86,6 +86,12 @@ def test_false_alarms_are_events() -> None:
     assert expected_events(alarmed) < 1.2 * once * (1.0 + _MTBF_S / 100.0)
 
 
+def test_too_many_false_alarms_are_said() -> None:
+    warnings = Warnings(1.0, Constant(60.0), 8.0, 6.0, Exponential(1e-3))
+    reason = too_many_failures(replace(_ONE, warnings=warnings)) or ""
+    assert reason.startswith(f"more than {MOST_FAILURES:,} failures and false alarms are expected")
+
+
 def test_what_failures_fall_back_to() -> None:
     assert fallbacks_of(_TWO) == Fallbacks((0.7, 0.3), 0.0, 0.0, 0.0)
     lost = fallbacks_of(_PROCESSES["emergency-saves-that-are-lost"])
@@ -103,10 +109,13 @@ def test_what_failures_fall_back_to() -> None:
     [
         (replace(_ONE, arrivals=Exponential(0.5)), ""),
         (replace(_ONE, arrivals=Exponential(1.0), regroup_s=1e6), ""),
-        (replace(_ONE, work_s=1e6, kinds=(Kind(0.95), Kind(0.05, 1))), "; 5 % of them put it back"),
+        (
+            replace(_ONE, work_s=1e6, kinds=(Kind(0.95), Kind(0.05, 1))),
+            "; 5 % of the failures put it back",
+        ),
         (
             replace(_WARNED, work_s=1e5, warnings=Warnings(1e-4, Constant(60.0), 8.0, 6.0)),
-            "; 99.99 % of them are not announced in time",
+            "; 99.99 % of the failures are not announced in time",
         ),
     ],
 )

@@ -185,7 +185,7 @@ def test_a_lead_that_a_slow_save_outlasts_is_too_short(matilda: ClusterEvidence)
     )
     assert found.found == ()
     (reason,) = [each.reason for each in found.left_out]
-    assert "100 % of them are not announced in time" in reason
+    assert "100 % of the failures are not announced in time" in reason
 
 
 def test_false_alarms_cost_what_saves_on_a_warning(matilda: ClusterEvidence) -> None:
