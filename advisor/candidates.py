@@ -19,15 +19,15 @@ from advisor.checkpoint_interval import daly_interval_s, young_interval_s
 from advisor.completion_time import completion_terms
 from advisor.leave_one_out import checks_of
 from advisor.optimizer import Conditions, evaluate, shortest_within
-from advisor.prediction import (
+from advisor.prediction.intervals import interval_rule
+from advisor.prediction.outcome import (
     NoPredictionError,
     Prediction,
     emergency_save_bound_s,
-    interval_rule,
-    predict,
-    used_value,
     with_save_time,
 )
+from advisor.prediction.predict import predict
+from advisor.prediction.trail import used_value
 from advisor.recommendation import (
     Candidate,
     EvidenceCode,

@@ -5,12 +5,13 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
+from io import TextIOWrapper
 from pathlib import Path
 
 import click
 
 from advisor.errors import AdvisorError
-from advisor.printable import is_text, printable
+from advisor.printable import printable
 
 _COMMANDS = {
     "recommend": "Which mechanism, at which interval, finishes the job soonest.",
@@ -52,10 +53,13 @@ class LazyGroup(click.Group):
     """A group whose commands live in `advisor.commands.<name>` as an object `command`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Refuses what is no text, whichever option of whichever command it is for.
+        """Refuses what is no text, whichever command it is for.
 
-        The names of files are bytes to the system, so one that is there is taken.
+        The names of files are bytes to the system, so one that is there is taken here; whether it
+        stands where a file is meant, the command's parameters say.
         """
+        from db.text import is_text  # after `refuse_shadowed_packages`
+
         for text in args:
             if not is_text(text) and not os.path.lexists(text):
                 raise click.UsageError(f"{text[:60]!r} is no text in UTF-8", ctx)
@@ -68,12 +72,25 @@ class LazyGroup(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         found: click.Command = import_module(f"advisor.commands.{cmd_name}").command
+        _require_texts(found)
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list of commands, without importing any of them."""
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
+
+
+def _require_texts(command: click.Command) -> None:
+    """Lets every parameter that takes any text take text in UTF-8 only; subcommands included."""
+    from advisor.commands.options import TEXT
+
+    for parameter in command.params:
+        if isinstance(parameter.type, click.types.StringParamType):
+            parameter.type = TEXT
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            _require_texts(each)
 
 
 @click.group(
@@ -98,6 +115,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """As `main`, but returns the exit code."""
+    _print_whatever_there_is()
     try:
         refuse_shadowed_packages()
         cli.main(args=arguments, prog_name="advisor", standalone_mode=False)
@@ -128,6 +146,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
             raise
         return _fail(str(error), error.exit_code)
     return 0
+
+
+def _print_whatever_there_is() -> None:
+    """Escapes the characters that the encoding of the output (locale, PYTHONIOENCODING) lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def refuse_shadowed_packages() -> None:

@@ -16,6 +16,7 @@ from advisor.crossover import (
 )
 from advisor.errors import UserError
 from advisor.exact_time import SHOWN_DIFFERENCE, exact_completion_s, interval_choice
+from advisor.optimizer import Conditions, CostModel, evaluate
 from advisor.pareto import NO_DOMINATOR, dominators, pareto_front
 from advisor.recommendation import (
     Candidate,
@@ -41,6 +42,8 @@ AXES = {
 """Axis name at the edge -> field of a candidate."""
 DEFAULT_AXES = ("overhead", "restore")
 _BOUNDS = (Evidence.ANALYTICAL.value, Evidence.LOWER_BOUND.value)
+_LONGEST_S = RANGES["duration_s"][1]
+"""A job that takes longer practically never ends."""
 
 
 def decide(
@@ -86,7 +89,7 @@ def exact_time(scenario: Scenario, candidate: Candidate) -> ExactTime | None:
     exact_s = float(exact_completion_s(model, conditions, float(interval_steps)))
     can_vary = candidate.young_interval_s is not None
     interval = interval_choice(model, conditions, interval_steps) if can_vary else None
-    if not exact_s <= RANGES["duration_s"][1]:
+    if not exact_s <= _LONGEST_S:
         return ExactTime(None, None, True, interval)
     difference = exact_s / first_order_s - 1.0
     return ExactTime(exact_s, difference, abs(difference) > SHOWN_DIFFERENCE, interval)
@@ -134,6 +137,25 @@ def crossover_of(scenario: Scenario, a: Candidate, b: Candidate) -> Crossover:
         mtbf_s=crossing.mtbf_s,
         shortcut_mtbf_s=shortcut_mtbf_s(held_a, held_b),
         faster_below=_winner(crossing, a, b),
+        is_flagged=_is_flagged_at(scenario, crossing.mtbf_s, (a.model, b.model)),
+    )
+
+
+def _is_flagged_at(
+    scenario: Scenario, mtbf_s: float | None, models: Iterable[CostModel]
+) -> bool | None:
+    """Whether Eq. (5) is more than 1 % off the exact time of any of them at this MTBF (s)."""
+    if mtbf_s is None:
+        return None
+    conditions = replace(conditions_of(scenario), mtbf_s=mtbf_s)
+    return any(_is_off(model, conditions) for model in models)
+
+
+def _is_off(model: CostModel, conditions: Conditions) -> bool:
+    there = evaluate(model, conditions)
+    exact_s = float(exact_completion_s(model, conditions, float(there.interval_steps)))
+    return not exact_s <= _LONGEST_S or (
+        abs(exact_s / float(there.expected_s) - 1.0) > SHOWN_DIFFERENCE
     )
 
 

@@ -30,7 +30,8 @@ from advisor.candidates import Consideration, consider
 from advisor.changes import Change, changes_along, halved
 from advisor.decide import exact_time
 from advisor.errors import UserError
-from advisor.prediction import NoPredictionError, predict, save_time_s
+from advisor.prediction.outcome import NoPredictionError, save_time_s
+from advisor.prediction.predict import predict
 from advisor.recommendation import Candidate, Excluded
 from advisor.scenario import RANGES, Scenario
 from db.records import ClusterEvidence

@@ -29,6 +29,7 @@ from advisor.units import (
     parse_bytes_per_s,
     parse_duration_s,
     parse_fraction,
+    whole_number,
 )
 
 LONGEST_INTERVAL_STEPS = 10**15
@@ -77,13 +78,13 @@ def parse_interval(text: str) -> int | IntervalPolicy:
     stripped = text.strip().lower()
     if stripped in [policy.value for policy in IntervalPolicy]:
         return IntervalPolicy(stripped)
-    digits = stripped.isascii() and stripped.isdigit()
-    if not digits or not 1 <= int(stripped[:20]) <= LONGEST_INTERVAL_STEPS:
+    steps = whole_number(stripped)
+    if steps is None or not 1 <= steps <= LONGEST_INTERVAL_STEPS:
         raise UserError(
             f"{text[:30]!r} is not an interval: write a whole number of steps from 1 to "
             f"{LONGEST_INTERVAL_STEPS}, 'auto' or 'measured'"
         )
-    return int(stripped)
+    return steps
 
 
 def _chosen(

@@ -1,7 +1,7 @@
 """How far the extrapolation rules are off on a cluster: points predicted without themselves.
 
 Pure. Each operating point that a rule could have predicted is taken out of the evidence, predicted
-from the rest by the functions of `prediction.py`, and compared with what was measured at it. Its
+from the rest by the functions of `prediction/`, and compared with what was measured at it. Its
 cell is taken out with it: every point of the pair at the same workload, interval and state size,
 which only repeats it. Each cell is left out in up to three ways, so that each rule is met:
 
@@ -27,13 +27,10 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from advisor.characterization import is_same, kept, step_time_s
-from advisor.prediction import (
-    NoPredictionError,
-    interval_rule,
-    measured_stall,
-    predict,
-    predict_restore,
-)
+from advisor.prediction.intervals import interval_rule
+from advisor.prediction.outcome import NoPredictionError
+from advisor.prediction.predict import predict, predict_restore
+from advisor.prediction.stalls import measured_stall
 from advisor.recommendation import RuleCheck, RuleError
 from advisor.rules import NEEDS, PARTS, AppliedRule, Part, Rule
 from advisor.scenario import FailureRegime, FewerRanks, IntervalPolicy, RestoreBasis, Scenario

@@ -4,12 +4,3 @@
 def printable(text: str) -> str:
     """The text with every control character shown as an escape, so that none can act."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
-
-
-def is_text(text: str) -> bool:
-    """Whether it can be written in UTF-8: an argument of other bytes cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

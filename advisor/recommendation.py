@@ -216,6 +216,9 @@ class Crossover:
     shortcut_mtbf_s: float | None
     faster_below: str | None
     """Which of the two wins at MTBFs below the crossing; without one, everywhere."""
+    is_flagged: bool | None = None
+    """Whether Eq. (5) is more than 1 % off the exact time of one of the two there; None without a
+    crossing, and in answers that were saved before it was computed."""
 
 
 class SpreadOrigin(StrEnum):

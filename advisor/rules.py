@@ -1,6 +1,6 @@
 """The rules that stretch a measurement (docs/decisions/0003-extrapolation.md), by name.
 
-`prediction.py` applies them, `leave_one_out.py` checks them, the recommendation names them.
+`prediction/` applies them, `leave_one_out.py` checks them, the recommendation names them.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,8 @@
 """Human units at the edge: text to SI and back. Inside, everything is seconds, bytes, fractions.
 
 A bare number is refused, because every guess is wrong for somebody (600 seconds or minutes? 5 or
-500 per cent?). Bits and bytes are told apart: `Gbit/s` is a rate, `GB` a size, `Gb` is refused.
+500 per cent?); a count has none (`whole_number`). Bits and bytes are told apart: `Gbit/s` is a
+rate, `GB` a size, `Gb` is refused.
 """
 
 import re
@@ -88,6 +89,17 @@ def parse_fraction(text: str) -> float:
     if unit != "%":
         raise UserError(f"{text!r} is not a percentage: write it as {FRACTION_EXAMPLE}")
     return float(value / 100)
+
+
+def whole_number(text: str) -> int | None:
+    """The whole number that a text is, written in digits; None for anything else.
+
+    No sign, no separators, and at most 30 digits: what is longer is within nobody's limits.
+    """
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS):
+        return None
+    return int(digits)
 
 
 def format_duration(seconds: float) -> str:

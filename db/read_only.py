@@ -25,6 +25,7 @@ from db.session import (
     sqlite_path,
     sqlite_uri,
 )
+from db.text import is_text
 
 LARGEST_VALUE_BYTES = 1_000_000
 LARGEST_RESULT_BYTES = 64_000_000
@@ -78,7 +79,7 @@ def run_read_only(
         raise QueryRefusedError("the statement is empty: give one SELECT")
     if "\x00" in statement:
         raise QueryRefusedError("the statement holds a NUL character: take it out")
-    if not statement.isascii() and statement.encode(errors="replace").decode() != statement:
+    if not is_text(statement):
         raise QueryRefusedError("the statement is not text: it holds bytes that are not UTF-8")
     run = _run_postgresql if sqlite_path(url) is None else _run_sqlite
     return run(url, statement, row_limit, time.monotonic() + time_limit_s)

@@ -31,6 +31,7 @@ from db.records import (
     TransferPath,
     ValidationRole,
 )
+from db.text import is_text
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _LARGEST = Decimal("1e290")
@@ -41,10 +42,8 @@ def _storable(text: str) -> str:
     """Both databases must take it: no control characters but line breaks, no lone surrogates."""
     if _CONTROL.search(text):
         raise ValueError("holds a control character")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError("is not valid Unicode") from error
+    if not is_text(text):
+        raise ValueError("is not valid Unicode")
     return text
 
 

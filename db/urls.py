@@ -10,6 +10,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from db.errors import NotADatabaseError
+from db.text import is_text
 
 VARIABLE = "ADVISOR_DB_URL"
 _VALID = "a SQLite file (advisor.db or sqlite:///path) or postgresql://user@host/database"
@@ -52,10 +53,14 @@ def _sqlite(path: str) -> URL:
         raise NotADatabaseError(f"not a database file: {path!r}; use {_VALID}")
     if "\x00" in path:
         raise NotADatabaseError(f"a file name cannot hold a NUL character; use {_VALID}")
-    return URL.create("sqlite", database=os.path.abspath(os.path.expanduser(path)))  # noqa: PTH100, PTH111
+    # Absolute first: the current folder, or the one for `~`, may be what is no text.
+    absolute = os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111
+    _require_text(absolute)
+    return URL.create("sqlite", database=absolute)
 
 
 def _postgresql(text: str) -> URL:
+    _require_text(text)
     try:
         url = make_url(text)
     except (ArgumentError, ValueError) as error:
@@ -63,6 +68,12 @@ def _postgresql(text: str) -> URL:
     if not url.database:
         raise NotADatabaseError(f"the URL names no database: {shown(text)}; use {_VALID}")
     return url
+
+
+def _require_text(name: str) -> None:
+    """The database could neither be opened by such a name nor named in messages."""
+    if not is_text(name):
+        raise NotADatabaseError(f"{shown(name)!r} is no text in UTF-8: use {_VALID}")
 
 
 def shown(url: str) -> str:

@@ -32,8 +32,9 @@ _INTERRUPTED_EXIT_CODE = 130
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line; returns the exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    options = _parser().parse_args(given)
     try:
+        _require_text(given)
+        options = _parser().parse_args(given)
         _require_torch()
         done: int = options.action(options, f"python -m measure {shlex.join(given)}")
         return done
@@ -41,6 +42,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _said(error, 2)
     except MeasureError as error:
         return _said(error, 1)
+
+
+def _require_text(arguments: Sequence[str]) -> None:
+    """The command is kept in every record, which is UTF-8."""
+    for text in arguments:
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UsageError(f"{text[:60]!r} is no text in UTF-8") from None
 
 
 def _require_torch() -> None:

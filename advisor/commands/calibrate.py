@@ -13,6 +13,7 @@ from advisor.commands.calibration_words import check_json, echo_checks, echo_fit
 from advisor.commands.measured_database import check_database, opened_once
 from advisor.commands.options import database_option, format_option
 from advisor.commands.output import counted, echo, echo_json
+from advisor.commands.records_folder import folder_option, records_folder
 from advisor.errors import AdvisorError, UserError
 from advisor.harness import Event, Harness, InterruptedRunsError, harness_command
 from advisor.printable import printable
@@ -36,11 +37,7 @@ _OPTIONS = ("cluster", "sizes", "repeats", "seed")
 @click.option("--seed", type=int, metavar="N", help="Of the samples' order.  [default: drawn]")
 @click.option("--quick", is_flag=True, help="Up to 16 MB, three times each: seconds.")
 @click.option("--check", is_flag=True, help="Make real restores too, and compare.")
-@click.option(
-    "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="On the storage to measure.  [default: runs, beside your own database]",
-)
+@folder_option("On the storage to measure.")
 @click.option(
     "--record",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -62,7 +59,7 @@ def command(
     Storage, memory, peers, serialisation, groups and process starts, by the operations that runs
     make. Afterwards restores are predicted from it. It needs the extra [measure].
     """
-    from db.urls import database_url, default_path
+    from db.urls import database_url
 
     url = database_url(db_url)
     if record is not None:
@@ -74,7 +71,7 @@ def command(
     else:
         if not options["cluster"]:
             raise UserError("name this machine: --cluster NAME, as in `advisor measure`")
-        place = (folder or default_path().parent / "runs").absolute()
+        place = records_folder(folder)
         arguments = [f"--{name}={options[name]}" for name in _OPTIONS if options[name] is not None]
         flags = [f"--{name}" for name, on in (("quick", quick), ("check", check)) if on]
         # The command goes into bundles: the place in it is as it was typed.

@@ -85,6 +85,7 @@ def _document(
         "mtbf_s": crossover.mtbf_s,
         "shortcut_mtbf_s": crossover.shortcut_mtbf_s,
         "faster_below": crossover.faster_below,
+        "is_flagged": crossover.is_flagged,
     }
 
 
@@ -131,7 +132,7 @@ def _cells(row: dict[str, Any]) -> tuple[str, ...]:
         format_duration(row["a_lost_s"]),
         format_duration(row["b_lost_s"]),
         _mtbf(row["shortcut_mtbf_s"]),
-        _mtbf(row["mtbf_s"]),
+        _mtbf(row["mtbf_s"]) + ("*" if row["is_flagged"] else ""),
     )
 
 
@@ -140,9 +141,13 @@ def _mtbf(value_s: float | None) -> str:
 
 
 def _verdict(row: dict[str, Any]) -> str:
+    from advisor.reports.words import off_words
+
     if row["faster_below"] is None:
         return "there is no MTBF at which both keep the limits"
     winner = row["faster_below"].upper()
     if row["mtbf_s"] is None:
         return f"by Eq. (5) they never cross, {winner} is faster at every MTBF"
-    return f"by Eq. (5) {winner} is faster at an MTBF below {format_duration(row['mtbf_s'])}"
+    mark, off = ("*", f" (*: {off_words()} there)") if row["is_flagged"] else ("", "")
+    below = f"{format_duration(row['mtbf_s'])}{mark}{off}"
+    return f"by Eq. (5) {winner} is faster at an MTBF below {below}"

@@ -9,6 +9,7 @@ import click
 from advisor.commands.options import database_option
 from advisor.commands.output import echo
 from advisor.errors import AdvisorError
+from advisor.printable import printable
 
 if TYPE_CHECKING:
     from db.migrate import Migrated
@@ -107,7 +108,8 @@ def export(cluster: str, output: Path, force: bool, db_url: str | None) -> None:
         echo(bundle_text(bundle))
         return
     write_bundle(bundle, output)
-    echo(f"{output}: {sum(map(len, bundle['kinds'].values()))} rows of {cluster}")
+    rows = sum(map(len, bundle["kinds"].values()))
+    echo(printable(f"{output}: {rows} rows of {cluster}"))
 
 
 @command.command()

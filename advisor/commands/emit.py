@@ -12,6 +12,7 @@ from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.emit import registry
 from advisor.errors import UserError
 from advisor.inputs import BY_FIELD, INPUTS, scenario_input
+from advisor.printable import printable
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -102,7 +103,7 @@ def command(
     from db.whole_file import write_whole
 
     write_whole(output, _text(emitted, parts, fmt, made_by).encode())
-    echo(f"{output} written")
+    echo(printable(f"{output} written"))
 
 
 def _require_one_question(

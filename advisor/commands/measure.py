@@ -18,8 +18,10 @@ from advisor.commands.options import (
     NAMES,
     database_option,
     format_option,
+    kept_name,
 )
 from advisor.commands.output import echo, echo_json, echo_table
+from advisor.commands.records_folder import folder_option, records_folder
 from advisor.errors import AdvisorError, UserError
 from advisor.harness import InterruptedRunsError, harness_command
 from advisor.printable import printable
@@ -118,6 +120,7 @@ _MOST_SEEDS = 20
 @click.option(
     "--campaign-file",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=kept_name,
     help="Blocks of all this, in TOML or JSON; other options stand for what it leaves out.",
 )
 @click.option(
@@ -141,11 +144,7 @@ _MOST_SEEDS = 20
 )
 @click.option("--resume", metavar="CAMPAIGN", help="Go on with a campaign that was interrupted.")
 @click.option("--cluster", metavar="NAME", help="Name of this machine.  [default: its own]")
-@click.option(
-    "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where records go.  [default: runs, beside your own database]",
-)
+@folder_option("Where records go.")
 @format_option(("table", "json"), "table")
 @database_option
 def command(
@@ -170,7 +169,7 @@ def command(
     second Ctrl-C does not wait. Whatever stopped a campaign, --resume goes on with it. It needs the
     extra [measure].
     """
-    from db.urls import database_url, default_path
+    from db.urls import database_url
 
     arguments = [f"--architecture={name}" for names in architectures for name in names]
     arguments += [f"--mechanism={name}" for names in mechanisms for name in names]
@@ -185,7 +184,7 @@ def command(
         return
     if not (architectures or matrix or campaign_file):
         raise UserError("say what to run: --architecture, --matrix, --campaign-file or --resume")
-    records = (folder or default_path().parent / "runs").absolute()
+    records = records_folder(folder)
     # The command is kept as evidence, also in other databases: places in it are as they were typed.
     said = [*arguments, *_written(places), *_targeted(target, max_seeds)]
     places = {"campaign_file": campaign_file and campaign_file.absolute(), "folder": records}

@@ -7,8 +7,8 @@ import click
 
 from advisor.errors import UserError
 from advisor.inputs import BY_OPTION, INPUTS, Input, parse_names
-from advisor.printable import is_text
 from advisor.units import FRACTION_EXAMPLE, parse_duration_s, parse_fraction
+from db.text import is_text
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -24,13 +24,14 @@ class Parsed(click.ParamType[Any]):
         if not isinstance(value, str):
             return value
         if not is_text(value):  # also where a file has this name
-            self.fail(f"{value[:60]!r} is no text in UTF-8", param, ctx)
+            self.fail(_no_text(value), param, ctx)
         try:
             return self._parse(value)
         except UserError as error:
             self.fail(str(error), param, ctx)
 
 
+TEXT = Parsed("text", str)
 DURATION = Parsed("duration", parse_duration_s)
 FRACTION = Parsed("percent", parse_fraction)
 NAMES = Parsed("names", parse_names)
@@ -42,6 +43,19 @@ def _duration_or_none(text: str) -> float:
 
 DURATION_OR_NONE = Parsed("duration", _duration_or_none)
 """Seconds; 0 for the word `none`."""
+
+
+def kept_name(_: click.Context, param: click.Parameter, value: Any) -> Any:
+    """Callback of a file or folder, or several, whose name is kept as evidence: it has to be text,
+    in records and in the database."""
+    for path in value if isinstance(value, tuple) else (value,):
+        if path is not None and not is_text(str(path)):
+            raise click.BadParameter(_no_text(str(path)), param=param)
+    return value
+
+
+def _no_text(given: str) -> str:
+    return f"{given[:60]!r} is no text in UTF-8"
 
 
 def input_option(option: str, **changes: Any) -> Callable[[F], F]:
@@ -84,7 +98,7 @@ database_option = click.option(
     "--db",
     "db_url",
     metavar="URL",
-    type=Parsed("text", str),
+    type=TEXT,
     help="SQLite file or postgresql:// URL.  [default: $ADVISOR_DB_URL, else a file of your own]",
 )
 

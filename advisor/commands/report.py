@@ -8,6 +8,7 @@ import click
 from advisor.commands.options import database_option, format_option
 from advisor.commands.output import canvas, echo, echo_csv, echo_json, echo_table
 from advisor.errors import UserError
+from advisor.printable import printable
 from advisor.reports import FORMATS, render
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def command(
     from advisor.reports.files import write_report
 
     write_report(report, output)
-    echo(f"{output} written")
+    echo(printable(f"{output} written"))
 
 
 def _require_ending(output: Path) -> None:

@@ -26,18 +26,13 @@ from advisor.reports.scale_words import (
     rule_lines,
     verdict_lines,
 )
-from advisor.scale import (
-    Scaling,
-    StatedGrowth,
-    StateLayout,
-    parse_world_size,
-    parse_world_sizes,
-)
+from advisor.scale.growth import Scaling, StatedGrowth, StateLayout
+from advisor.scale.world_sizes import parse_world_size, parse_world_sizes
 from db.records import FailureScope
 
 if TYPE_CHECKING:
     from advisor.recommendation import Excluded
-    from advisor.scale import Scale, ScalePoint
+    from advisor.scale.answer import Scale, ScalePoint
     from advisor.scenario import Scenario
 
 FORMAT, VERSION = "failbench-advisor-scale", 1
@@ -125,7 +120,8 @@ def command(
     follows the number of ranks is a stated rule (docs/scale.md). One rank has one GPU.
     """
     from advisor.evidence import ask, opened
-    from advisor.scale import default_world_sizes, growth_of, scale
+    from advisor.scale.answer import default_world_sizes, scale
+    from advisor.scale.growth import growth_of
 
     with opened(db_url) as engine:
         question = ask(engine, scenario_input(options))

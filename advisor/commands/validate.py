@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from advisor.commands.options import Parsed, database_option, format_option
+from advisor.commands.options import Parsed, database_option, format_option, kept_name
 from advisor.commands.output import echo, echo_json, echo_table
+from advisor.commands.records_folder import folder_option, records_folder
 from advisor.errors import AdvisorError
 from advisor.printable import printable
 
@@ -35,6 +36,7 @@ def _law(text: str) -> Any:
     multiple=True,
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
+    callback=kept_name,
     help="A scenario, in TOML or JSON: options of `advisor recommend`; several. Without one, what"
     " was validated before is shown.",
 )
@@ -77,11 +79,7 @@ def _law(text: str) -> Any:
 @click.option(
     "--check", is_flag=True, help="Exit code 1 where predictions or picks are off by too much."
 )
-@click.option(
-    "--folder",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Where records go.  [default: runs, beside your own database]",
-)
+@folder_option("Where records go.")
 @format_option(("table", "json"), "table")
 @database_option
 def command(
@@ -107,9 +105,8 @@ def command(
     """
     from advisor.scenario_file import read_scenario_file
     from advisor.validation_run import Asked, Wanted
-    from db.urls import default_path
 
-    records = (folder or default_path().parent / "runs").absolute()
+    records = records_folder(folder)
     told = click.get_current_context().params
     line = _command_line(scenarios, law, every, told)
     wanted = Wanted(law, seed, every, records, line, profile, world_size, device)

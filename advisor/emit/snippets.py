@@ -24,4 +24,3 @@ def warned():
     return bool(flag.item())
 '''
 """Expects `torch`, `dist`, `SIGNAL` and `DEVICE`."""
-SIGNAL_SAYS = "what SLURM and Kubernetes send before they take a node away"

@@ -14,9 +14,6 @@ from typing import ClassVar
 from advisor.emit.needs import Need
 from advisor.emit.plan import Number, Plan
 
-_MOST_SIGNAL_S = 65535
-"""The longest time that `sbatch --signal` takes."""
-
 
 class Support(StrEnum):
     """How far a tool realises something."""
@@ -65,12 +62,6 @@ class Variable:
 
 
 Value = str | int | float | bool | Variable
-
-
-CHECKPOINT_FOLDER = Variable("CHECKPOINT_DIR", "a folder that every node sees")
-LOCAL_FOLDER = Variable("LOCAL_CHECKPOINT_DIR", "a folder of the node's own, such as a RAM disk")
-NEWEST_OF_ONE_KIND = "all saves are checkpoints of the same kind, and the newest one is restored"
-STARTED_AGAIN = "start the job again after a failure (see torchrun)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,26 +133,6 @@ def setting(name: str, number: Number, value: Value | None = None, *, group: str
 def fixed(name: str, value: Value, says: str, *, group: str = "") -> Setting:
     """A setting that the mechanism asks for, whatever the numbers are."""
     return Setting(name, value, says, group=group)
-
-
-def checkpoint_folder() -> Setting:
-    """Where a training script keeps its checkpoints."""
-    return fixed("FOLDER", CHECKPOINT_FOLDER, "where the checkpoints are")
-
-
-def slurm_signal(plan: Plan) -> tuple[str, ...]:
-    """What SLURM can send as a warning: never that of a failure. Empty where none comes, or where
-    the lead is longer than SLURM can be told."""
-    if plan.lead is None:
-        return ()
-    seconds = max(round(plan.lead.value), 1)
-    if seconds > _MOST_SIGNAL_S:
-        return ()
-    return (
-        f"under SLURM: `sbatch --signal=TERM@{seconds}` sends SIGTERM the lead (in seconds) before "
-        "the job's time limit, and before a preemption where PreemptParameters has "
-        "send_user_signal; SLURM announces no failure",
-    )
 
 
 def whole(number: Number) -> int:

@@ -7,7 +7,7 @@ from plotly.subplots import make_subplots
 
 from advisor.figures.axes import time_ticks
 from advisor.figures.theme import GREY, mechanism_colors, safe, styled
-from advisor.scale import Scale, ScalePoint
+from advisor.scale.answer import Scale, ScalePoint
 from advisor.units import format_duration, format_percent
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from advisor.cost import Price, format_money
 from advisor.reports.words import steps
-from advisor.scale import MechanismChange, Scale, ScalePoint
+from advisor.scale.answer import MechanismChange, Scale, ScalePoint
 from advisor.units import format_duration, format_number, format_percent
 
 SCALE_HEADER = (

@@ -5,7 +5,7 @@ from dataclasses import fields
 from itertools import zip_longest
 
 from advisor.decide import AXES
-from advisor.exact_time import FLAT_WASTE
+from advisor.exact_time import FLAT_WASTE, SHOWN_DIFFERENCE
 from advisor.inputs import BY_FIELD, INPUTS, Group
 from advisor.recommendation import (
     Candidate,
@@ -167,6 +167,7 @@ def axis_words(axis: str) -> Callable[[float], str]:
 
 
 def crossover_line(crossover: Crossover) -> str:
+    """Where the two take equally long, with the mark of candidates where Eq. (5) is off there."""
     a, b = crossover.a.upper(), crossover.b.upper()
     shortcut = (
         "the paper's shortcut dC/dO: never"
@@ -178,10 +179,16 @@ def crossover_line(crossover: Crossover) -> str:
     winner = crossover.faster_below.upper()
     if crossover.mtbf_s is None:
         return f"{a} and {b} never cross: {winner} is faster at every MTBF ({shortcut})"
+    mark, off = ("*", f"; *: {off_words()} there") if crossover.is_flagged else ("", "")
     return (
-        f"{a} and {b} cross at an MTBF of {format_duration(crossover.mtbf_s)}: "
-        f"{winner} is faster below it ({shortcut})"
+        f"{a} and {b} cross at an MTBF of {format_duration(crossover.mtbf_s)}{mark}: "
+        f"{winner} is faster below it ({shortcut}{off})"
     )
+
+
+def off_words() -> str:
+    """What the mark stands for."""
+    return f"Eq. (5) is more than {format_percent(SHOWN_DIFFERENCE)} off the exact time"
 
 
 def interval_lines(recommendation: Recommendation) -> Iterator[str]:

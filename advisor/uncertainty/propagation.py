@@ -26,7 +26,8 @@ from advisor.candidates import conditions_of
 from advisor.characterization import baseline_points
 from advisor.defaults import resolve
 from advisor.optimizer import Conditions, CostModel
-from advisor.prediction import NoPredictionError, predict
+from advisor.prediction.outcome import NoPredictionError
+from advisor.prediction.predict import predict
 from advisor.recommendation import Candidate, HeldValue
 from advisor.rules import Rule
 from advisor.scenario import Scenario, ScenarioInput

@@ -17,16 +17,9 @@ from advisor.reports.scale_words import (
     rule_lines,
     verdict_lines,
 )
-from advisor.scale import (
-    Scaling,
-    StatedGrowth,
-    StateLayout,
-    default_world_sizes,
-    growth_of,
-    parse_world_size,
-    parse_world_sizes,
-    scale,
-)
+from advisor.scale.answer import default_world_sizes, scale
+from advisor.scale.growth import Scaling, StatedGrowth, StateLayout, growth_of
+from advisor.scale.world_sizes import parse_world_size, parse_world_sizes
 from advisor.units import DURATION_EXAMPLE, parse_duration_s, parse_fraction
 from app import address
 from app.markdown import message

@@ -11,24 +11,22 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any
 
 from measure.interfaces.capabilities import Way
 from measure.job_spec import Detector, JobSpec
-from measure.rank.control import hear, say
 from measure.rank.event_log import read_log
 from measure.rank.heartbeat import HeartbeatReader, create
 from measure.state import segment_names
 from measure.supervisor import detect, lineage
-from measure.supervisor import ranks as processes
 from measure.supervisor.check import Proof, differences
+from measure.supervisor.crew import Crew
 from measure.supervisor.detect import Limits
 from measure.supervisor.elect import Election, Traits, elect, why_none
 from measure.supervisor.grow import Pause, next_pause
 from measure.supervisor.observed import Ending, Observed, RankView, Recovery
-from measure.supervisor.ranks import RankProcess, RankStarter
+from measure.supervisor.ranks import RankStarter
 from measure.supervisor.store import hosted_store
 
 _TRAIN_DELAY_S = 0.02
@@ -72,8 +70,6 @@ class Supervisor:
         self._job, self._limits, self._folder = job, limits, folder
         self._on_phase, self._interrupted, self._traits = on_phase, interrupted, traits
         self._seen = Observed(time.monotonic(), job.world_size)
-        self._open: dict[Any, RankView] = {}
-        self._started: list[RankProcess] = []
         anew = job.world_size * len(job.schedule.events) if traits.way is Way.RESTART else 0
         self._slots = job.world_size + job.spares + _MOST_REPLACEMENTS + anew
         self._generation = -1
@@ -98,11 +94,12 @@ class Supervisor:
         self._on_phase("starting")
         try:
             with hosted_store() as port:
-                self._launch = partial(
+                launch = partial(
                     starter.start, self._job.to_json(), folder=self._folder, store_port=port
                 )
+                self._crew = Crew(self._seen, launch, self._slots)
                 try:
-                    self._start()
+                    self._crew.start(self._job.spares)
                     self._watch()
                 finally:
                     self._end()
@@ -112,39 +109,14 @@ class Supervisor:
             (self._folder / "heartbeats").unlink(missing_ok=True)
         return self._seen
 
-    def _start(self) -> None:
-        for view in list(self._seen.ranks):
-            self._launch_slot(view)
-        for _ in range(self._job.spares):
-            self._launch_slot(self._new_slot())
-
-    def _new_slot(self) -> RankView:
-        view = RankView(len(self._seen.ranks), member=False)
-        self._seen.ranks.append(view)
-        return view
-
-    def _launch_slot(self, view: RankView) -> None:
-        started = self._launch(rank=view.rank)
-        self._started.append(started)
-        self._open[started.pipe] = view
-
-    def _launch_another(self) -> None:
-        """A process that may take a free place, as long as there are slots left."""
-        if len(self._seen.ranks) < self._slots:
-            self._launch_slot(self._new_slot())
-
     def _watch(self) -> None:
         while self._seen.ending is None:
-            for pipe in wait(list(self._open), _TICK_S):
-                self._hear(pipe)
+            for view, message in self._crew.heard(_TICK_S):
+                self._hear(view, message)
             self._look()
 
-    def _hear(self, pipe: Any) -> None:
-        view = self._open[pipe]
-        try:
-            message = hear(pipe)
-        except (EOFError, OSError):
-            del self._open[pipe]
+    def _hear(self, view: RankView, message: dict[str, Any] | None) -> None:
+        if message is None:
             self._died(view)
             return
         said, now = message["said"], time.monotonic()
@@ -165,7 +137,7 @@ class Supervisor:
                 self._lost_at = now  # until now all trained
             elif view.stuck and self._lost_at is None:
                 self._lost_at = now  # it does not come out of the group before: nobody can go on
-                self._tell_all("lost", rank=view.plays, generation=self._generation)
+                self._crew.tell_all("lost", rank=view.plays, generation=self._generation)
 
     def _cannot(self, view: RankView, why: str) -> None:
         """At first the cell cannot work here; once it has trained, something got in its way."""
@@ -192,9 +164,9 @@ class Supervisor:
         if self._traits.way is Way.RESTART:
             self._start_anew()
         elif self._job.detector is Detector.SUPERVISOR:
-            self._tell_all("lost", rank=view.plays, generation=self._generation)
+            self._crew.tell_all("lost", rank=view.plays, generation=self._generation)
         if self._traits.grows and self._traits.way is Way.SMALLER:
-            self._launch_another()
+            self._crew.launch_another()
 
     def _had_struck(self, view: RankView) -> bool:
         """Whether a process that was given up was dying of its own fault already, which must not
@@ -211,22 +183,18 @@ class Supervisor:
         for ordinal, event in enumerate(events):
             if event.after_s is not None:
                 self._armed[ordinal] = (view.died_at or 0.0) + event.after_s
-                self._tell_all("arm", ordinal=ordinal, at=self._armed[ordinal])
-
-    def _tell_all(self, message: str, **fields: Any) -> None:
-        for pipe in self._open:
-            say(pipe, message, **fields)
+                self._crew.tell_all("arm", ordinal=ordinal, at=self._armed[ordinal])
 
     def _start_anew(self) -> None:
         """Ends every process of the group, and starts as many new ones."""
-        self._give_up_on(self._living())
+        self._crew.give_up_on(self._living())
         self._fill_up()
 
     def _fill_up(self) -> None:
         """Starts processes until all places are taken, or will be."""
         coming = [v for v in self._seen.ranks if not v.member and v.died_at is None]
         for _ in range(self._job.world_size - len(self._living()) - len(coming)):
-            self._launch_another()
+            self._crew.launch_another()
 
     def _look(self) -> None:
         """Takes the next step that is due: form, train, recover, grow, or end."""
@@ -245,10 +213,10 @@ class Supervisor:
         elif stuck := self._stuck(living):
             self._replace(stuck)
         elif self._does_not_pause(living):
-            self._tell_all("regroup", generation=self._generation, step=None)
+            self._crew.tell_all("regroup", generation=self._generation, step=None)
             self._forced = True
         elif self._can_grow(living) and (pause := self._next_pause()) is not None:
-            self._tell_all("regroup", generation=self._generation, step=pause.step)
+            self._crew.tell_all("regroup", generation=self._generation, step=pause.step)
             self._growing, self._forced, self._pause = True, False, pause
         if self._seen.ending is None:
             self._seen.ending = self._ending(time.monotonic())
@@ -290,28 +258,25 @@ class Supervisor:
             view.built, view.stopped_at, view.silent_since = False, None, None
             view.stuck = False
             view.group_rank = rank
-            pipe = next((p for p, v in self._open.items() if v is view), None)
-            if pipe is not None:
-                say(
-                    pipe,
-                    "form",
-                    generation=self._generation,
-                    rank=rank,
-                    place=view.plays,
-                    world_size=self._size,
-                    pending=pending,
-                    armed=self._armed,
-                    training_at=self._seen.training_at,
-                )
+            self._crew.tell(
+                view,
+                "form",
+                generation=self._generation,
+                rank=rank,
+                place=view.plays,
+                world_size=self._size,
+                pending=pending,
+                armed=self._armed,
+                training_at=self._seen.training_at,
+            )
 
     def _train(self, living: list[RankView]) -> None:
         """Every rank has restored, and they prove one state: training goes on, once it is written
         down what it goes on from."""
         self._write_lineage(living)
         at = time.monotonic() + _TRAIN_DELAY_S
-        for pipe, view in self._open.items():
-            if view in living:
-                say(pipe, "train", at=at)
+        for view in living:
+            self._crew.tell(view, "train", at=at)
         self._training, self._lost_at = True, None
         self._train_at, self._first_step = at, living[0].restored_step
         if self._seen.training_at is None:
@@ -419,18 +384,12 @@ class Supervisor:
         limit_s = _FREE_WITHIN_S if told else self._limits.after_loss_s
         return min(max(lost_at, storage_at) + limit_s, max(lost_at + limit_s, by_itself))
 
-    def _give_up_on(self, views: list[RankView]) -> None:
-        """Ends these processes: others are to take their places."""
-        for view in views:
-            view.given_up = True
-            next(s for s in self._started if s.rank == view.rank).process.kill()
-
     def _replace(self, stuck: list[RankView]) -> None:
         """Ends who cannot be set free; a new process is to take the place of each."""
         stuck = [view for view in stuck if not view.given_up]
-        self._give_up_on(stuck)
+        self._crew.give_up_on(stuck)
         for _ in stuck:
-            self._launch_another()
+            self._crew.launch_another()
 
     def _somebody_is_waited_for(self, living: list[RankView]) -> bool:
         """Whether a process that was started to replace another is not up yet, or a survivor that
@@ -551,24 +510,8 @@ class Supervisor:
         return None
 
     def _end(self) -> None:
-        """Ends every process: those that can exit by themselves, the others by SIGKILL."""
         self._on_phase("ending")
         self._seen.ended_at = time.monotonic()
         if self._seen.ending is None:  # an error of ours is on its way up
             self._seen.ending = Ending.INTERRUPTED
-        can_exit = [s for s in self._started if self._can_exit(self._seen.ranks[s.rank])]
-        for started in can_exit:
-            say(started.pipe, "end")
-        blocked = [started for started in self._started if started not in can_exit]
-        killed = processes.end(blocked, 0.0) | processes.end(can_exit, _GRACE_S)
-        for started in self._started:
-            view = self._seen.ranks[started.rank]
-            view.exit_code = started.process.exitcode
-            view.killed_by_supervisor = view.given_up or started.rank in killed
-            started.process.close()
-
-    @staticmethod
-    def _can_exit(view: RankView) -> bool:
-        """It waits for orders, or is gone; the others may be blocked in a collective."""
-        idle_spare = not view.member and view.ready
-        return (not view.active and not view.stuck) or idle_spare or bool(view.infeasible)
+        self._crew.end(_GRACE_S)

@@ -1,7 +1,10 @@
 """The command line: answers, mistakes in one line with exit code 2, nothing written by mistake."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -324,3 +327,149 @@ def test_a_file_may_have_any_name(advisor: Advisor, tmp_path: Path) -> None:
         code, _, err = advisor("recommend", *_ASK, option, str(path))
         assert code == 2
         assert "no text in UTF-8" in err
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"ADVISOR_DB_URL": "\udcff.db"},
+        {"ADVISOR_DB_URL": "sqlite:////\udcff/advisor.db"},
+        {"ADVISOR_DB_URL": "postgresql://me:s3cret@127.0.0.1:1/\udcff"},
+        {"ADVISOR_DB_URL": "postgresql://me:s3cret\udcff@127.0.0.1:1/advisor"},
+        {"ADVISOR_DB_URL": "", "XDG_DATA_HOME": "/\udcff"},
+        {"ADVISOR_DB_URL": "", "XDG_DATA_HOME": "", "HOME": "/\udcff"},
+        {"ADVISOR_DB_URL": "~/advisor.db", "HOME": "/\udcff"},
+    ],
+)
+@pytest.mark.parametrize(
+    "arguments", [("recommend", *_ASK), ("sql", "select 1"), ("db", "check"), ("db", "upgrade")]
+)
+def test_variables_that_are_no_text(
+    advisor: Advisor,
+    arguments: tuple[str, ...],
+    variables: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    code, out, err = advisor(*arguments)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "is no text in UTF-8: use a SQLite file" in err
+    assert "s3cret" not in err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture
+def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The name of a file in the current folder that is no text."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "\udcff").write_text("time\n2024-03-01\n2024-03-05\n")
+    return "\udcff"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("recommend", *_ASK, "--mtbf-from"),
+        ("coverage", "--cluster"),
+        ("leads", "--cluster"),
+        ("clusters",),
+        ("campaigns", "show"),
+        ("report",),
+        ("report", "--id"),
+        ("emit", "--for", "dcp"),
+        ("crossover", "ft1"),
+        ("mtbf", "FILE", "--window"),
+        ("measure", "--architecture", "a2", "--cluster"),
+        ("measure", "--trace"),
+        ("measure", "--campaign-file"),
+        ("validate", "--scenario"),
+        ("db", "export", "-o", "out.json", "--cluster"),
+        ("db", "upgrade", "--to"),
+    ],
+)
+def test_what_is_kept_or_asked_for_is_text_also_where_a_file_is_called_so(
+    advisor: Advisor, odd: str, arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    code, out, err = advisor(*arguments, odd)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert r"'\udcff' is no text in UTF-8" in err
+    assert [path.name for path in tmp_path.iterdir()] == [odd]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("measure", "--architecture", "a2"),
+        ("calibrate", "--cluster", "mine"),
+        ("validate",),
+    ],
+)
+@pytest.mark.parametrize("stated", [True, False])
+def test_the_folder_of_records_is_text(
+    advisor: Advisor,
+    arguments: tuple[str, ...],
+    stated: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "\udcff"
+    folder.mkdir()
+    if not stated:
+        monkeypatch.setenv("XDG_DATA_HOME", str(folder))
+    code, out, err = advisor(*arguments, *(["--folder", str(folder)] if stated else []))
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert r"\udcff" in err
+    assert "is no text in UTF-8: choose one by --folder" in err
+    assert list(folder.iterdir()) == []
+
+
+def test_a_current_folder_that_is_no_text(
+    advisor: Advisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "\udcff"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    code, out, err = advisor("recommend", *_ASK, "--db", "advisor.db")
+    assert (code, out) == (2, "")
+    assert "is no text in UTF-8" in err
+    assert list(folder.iterdir()) == []
+
+
+def test_files_of_any_name_are_written(advisor: Advisor, odd: str, tmp_path: Path) -> None:
+    scenario = tmp_path / "scenario.toml"
+    scenario.write_text('architecture = "a2"\nstate-size = "204.7MB"\nmtbf = "4h"\n')
+    for ending in (".md", ".py"):
+        (tmp_path / f"{odd}{ending}").touch()
+    written = {
+        f"{odd}.md": ("report", "--scenario", str(scenario)),
+        f"{odd}.py": ("emit", "--for", "dcp", "--scenario", str(scenario)),
+        odd: ("db", "export", "--cluster", "matilda-8xv100", "--force"),
+    }
+    for name, arguments in written.items():
+        code, out, err = advisor(*arguments, "-o", name)
+        assert (code, err) == (0, "")
+        assert out.startswith(name.replace("\udcff", r"\udcff"))
+        assert (tmp_path / name).stat().st_size > 1000
+
+
+def test_an_output_that_lacks_characters(shipped_database: Path) -> None:
+    """Latin-1 has no dash of the width of an n, which stands for what does not exist."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "advisor", "recommend", *_ASK, "--warning-lead", "2s"],
+        env={
+            **os.environ,
+            "ADVISOR_DB_URL": str(shipped_database),
+            "PYTHONIOENCODING": "latin-1",
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+        },
+        capture_output=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    assert rb"\u2013" in ran.stdout

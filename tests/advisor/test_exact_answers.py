@@ -11,8 +11,9 @@ from advisor.decide import exact_time
 from advisor.recommendation import ExactTime
 from advisor.reports import Canvas, render
 from advisor.reports.document import from_document, to_document
-from advisor.reports.words import candidate_cells, interval_lines
+from advisor.reports.words import candidate_cells, crossover_line, interval_lines
 from advisor.scenario import ScenarioInput
+from advisor.units import format_duration
 from db.records import ClusterEvidence
 from tests.advisor.conftest import recommend
 
@@ -99,3 +100,58 @@ def test_an_interval_says_whether_a_change_is_worth_it(matilda: ClusterEvidence)
     assert "points less" in changed
     assert all("points less" not in line for line in same)
     assert all("flat from" in line for line in lines.values())
+
+
+_SLOW = {
+    "mechanisms": ("ft1", "ft2"),
+    "storage_write_bytes_per_s": 246e6,
+    "storage_read_bytes_per_s": 66.1e6,
+}
+"""FT1's longer restore outweighs its shorter stall once failures are many."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_off"),
+    [
+        ({"detection_s": 5.0, "regroup_s": 1.0}, False),
+        ({"regroup_s": 60.0}, True),
+        ({"interval": 100, "regroup_s": 1.0, "detection_s": 5.0}, False),
+        ({"interval": 100, "regroup_s": 20.0}, True),
+    ],
+)
+def test_a_crossing_is_marked_where_the_candidates_are_there(
+    matilda: ClusterEvidence, changes: dict[str, Any], is_off: bool
+) -> None:
+    inputs = asked(14400.0, **_SLOW, **changes)
+    found = recommend(matilda, inputs)
+    (crossover,) = found.crossovers
+    assert crossover.mtbf_s is not None
+    there = recommend(matilda, replace(inputs, mtbf_s=crossover.mtbf_s)).candidates
+    marks = [candidate.exact.is_flagged for candidate in there if candidate.exact]
+    assert len(marks) == 2
+    assert crossover.is_flagged is any(marks)
+    assert crossover.is_flagged is is_off
+    line = crossover_line(crossover)
+    assert (f"{format_duration(crossover.mtbf_s)}*:" in line) is is_off
+    for fmt in ("table", "markdown"):
+        said = render(found, fmt, Canvas(300, False)).replace("\\", "")
+        assert line in said
+        assert ("*: Eq. (5) is more than 1 % off the exact time there" in said) is is_off
+    assert to_document(found)["crossovers"][0]["is_flagged"] is is_off
+
+
+def test_crossings_of_answers_that_were_saved_before_have_no_mark(
+    matilda: ClusterEvidence,
+) -> None:
+    document = to_document(recommend(matilda, asked(14400.0, regroup_s=60.0, **_SLOW)))
+    for each in document["crossovers"]:
+        assert each.pop("is_flagged") is True
+    (crossover,) = from_document(document).crossovers
+    assert crossover.is_flagged is None
+    assert "*" not in crossover_line(crossover)
+
+
+def test_without_a_crossing_there_is_nothing_to_mark(matilda: ClusterEvidence) -> None:
+    (crossover,) = recommend(matilda, asked(14400.0, mechanisms=("ft1", "ft3"))).crossovers
+    assert crossover.mtbf_s is None
+    assert crossover.is_flagged is None

@@ -8,7 +8,7 @@ import pytest
 
 from advisor import leave_one_out as module
 from advisor.leave_one_out import Comparison, LeaveOneOut, leave_one_out
-from advisor.prediction import predict, predict_restore
+from advisor.prediction.predict import predict, predict_restore
 from advisor.recommendation import Candidate, RuleError
 from advisor.rules import NEEDS, PARTS, TITLES, Part, Rule
 from advisor.scenario import (

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from advisor import prediction
+from advisor.prediction import predict
 from db.records import ClusterEvidence
 from tests.advisor.recorded_errors import CLUSTERS, Key, Row, measured, recorded, shipped_evidence
 
@@ -39,7 +39,7 @@ def test_no_rule_is_further_off_than_recorded(key: Key, now: dict[Key, Row]) -> 
 def test_a_rule_that_gets_worse_is_seen(
     matilda: ClusterEvidence, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prediction, "_path_scale", lambda *_: 1.0)
+    monkeypatch.setattr(predict, "path_scale", lambda *_: 1.0)
     key = ("matilda-8xv100", "like_architecture", "stall")
     worse = measured(replace(matilda))[key]["median_fraction"]
     assert float(worse) > 30 * float(_RECORDED[key]["median_fraction"])

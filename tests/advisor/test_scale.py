@@ -17,18 +17,10 @@ from advisor.cost import Price
 from advisor.decide import exact_time
 from advisor.defaults import resolve
 from advisor.errors import UserError
-from advisor.scale import (
-    Growth,
-    Scale,
-    ScaleRule,
-    Scaling,
-    StatedGrowth,
-    StateLayout,
-    growth_of,
-    parse_world_sizes,
-    scale,
-    scaled,
-)
+from advisor.scale.answer import Scale, scale
+from advisor.scale.growth import Growth, Scaling, StatedGrowth, StateLayout, growth_of
+from advisor.scale.rules import ScaleRule, scaled
+from advisor.scale.world_sizes import parse_world_sizes
 from advisor.scenario import Scenario, ScenarioInput
 from db.records import (
     CalibrationFit,
@@ -454,6 +446,8 @@ class TestCommand:
         [
             (["--price", "2"], "not a price of a GPU-hour"),
             (["--to", "many"], "no world sizes"),
+            (["--to", "8..10000000"], "10000000; it must be from 1 to 1,000,000"),
+            (["--to", "9" * 5000], "no world sizes"),
             (["--mtbf-scope", "job"], "say which share"),
         ],
     )

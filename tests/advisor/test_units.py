@@ -96,6 +96,20 @@ def test_percentages() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "number"), [("64", 64), (" 007\n", 7), ("0", 0), ("9" * 30, 10**30 - 1)]
+)
+def test_whole_numbers(text: str, number: int) -> None:
+    assert units.whole_number(text) == number
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "-1", "+1", "1.0", "1e3", "1,000", "1_000", "1 0", "many", "٣", "²", "9" * 31]
+)
+def test_what_is_no_whole_number(text: str) -> None:
+    assert units.whole_number(text) is None
+
+
+@pytest.mark.parametrize(
     ("seconds", "text"),
     [
         (0.0, "0 s"),

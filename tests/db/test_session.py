@@ -70,6 +70,9 @@ def test_postgresql_goes_through_psycopg() -> None:
         ("sqlite:///x.db?mode=ro", "takes no options"),
         ("postgresql://me:secret@host", "names no database"),
         ("postgresql://me:secret@host:port/d", "malformed database URL"),
+        ("\udcff.db", r"\udcff.db' is no text in UTF-8"),
+        ("sqlite:///\udcff.db", "is no text in UTF-8"),
+        ("postgresql://me:secret@host/\udcff", "is no text in UTF-8"),
     ],
 )
 def test_what_is_no_database_is_told_what_would_be(url: str, says: str) -> None:

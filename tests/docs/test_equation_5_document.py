@@ -8,7 +8,7 @@ from math import exp, sqrt
 
 import pytest
 
-from advisor import candidates, characterization, defaults, prediction
+from advisor import candidates, characterization, defaults
 from advisor.checkpoint_interval import daly_interval_s, equation_5_interval_s, young_interval_s
 from advisor.completion_time import CompletionTerms
 from advisor.crossover import _SEARCH_FROM_S, _SEARCH_TO_S, HeldCost, held_crossing, shortcut_mtbf_s
@@ -17,6 +17,7 @@ from advisor.defaults import resolve
 from advisor.evidence import load_evidence, opened
 from advisor.exact_time import SHOWN_DIFFERENCE, waste
 from advisor.optimizer import Conditions, CostModel
+from advisor.prediction import limits
 from advisor.recommendation import Candidate, EvidenceCode, Versions
 from advisor.scenario import Scenario, ScenarioInput
 from db.records import ClusterEvidence, Quantity
@@ -185,10 +186,10 @@ def test_the_first_order_table() -> None:
 def test_the_limits_of_the_rules() -> None:
     rows = table_with(SECTIONS["From a measurement to your scenario"], "rule")
     for name, limit in (
-        ("state size", prediction.MAX_SIZE_RATIO),
-        ("step time", prediction.MAX_STEP_TIME_RATIO),
-        ("storage rate", prediction.MAX_STORAGE_RATE_RATIO),
-        ("interval, shorter", prediction.MAX_INTERVAL_SHORTENING),
+        ("state size", limits.MAX_SIZE_RATIO),
+        ("step time", limits.MAX_STEP_TIME_RATIO),
+        ("storage rate", limits.MAX_STORAGE_RATE_RATIO),
+        ("interval, shorter", limits.MAX_INTERVAL_SHORTENING),
     ):
         assert rows[name][1].startswith(f"{limit:g} times"), name
     assert f"Within {100 * characterization.SAME_SIZE:g} %" in TEXT

@@ -55,14 +55,9 @@ from advisor.reports.document import FORMAT, VERSION
 from advisor.reports.simulation_document import FORMAT as SIMULATION_FORMAT
 from advisor.reports.simulation_document import VERSION as SIMULATION_VERSION
 from advisor.rules import AppliedRule, Part, Rule
-from advisor.scale import (
-    AppliedScaleRule,
-    Growth,
-    MechanismChange,
-    ScaleRule,
-    Scaling,
-    StateLayout,
-)
+from advisor.scale.answer import MechanismChange
+from advisor.scale.growth import Growth, Scaling, StateLayout
+from advisor.scale.rules import AppliedScaleRule, ScaleRule
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
 from advisor.simulation.candidate import NotSimulated
 from advisor.simulation.run import Simulated, Spent

@@ -4,13 +4,9 @@ from dataclasses import fields
 
 from advisor.commands.scale import command
 from advisor.exact_time import SHOWN_DIFFERENCE
-from advisor.scale import (
-    SCAN_STEP,
-    Growth,
-    ScalePoint,
-    ScaleRule,
-    StateLayout,
-)
+from advisor.scale.answer import SCAN_STEP, ScalePoint
+from advisor.scale.growth import Growth, StateLayout
+from advisor.scale.rules import ScaleRule
 from db.records import FailureScope
 from tests.docs.documents import DOCS, code_words, read, sections, table_with, tables
 

@@ -80,6 +80,7 @@ def test_events_and_records(mark: str, tmp_path: Path) -> None:
         (["--architecture", "a2", "--device", "tpu"], "unknown device 'tpu': known are auto, cpu"),
         (["--architecture", "a2", "--order-seed", "-1"], "order seed must be from 0"),
         (["--campaign-file", "no.toml"], "no.toml: cannot read the campaign"),
+        (["--architecture", "a2", "--cluster", "\udcff"], r"'\udcff' is no text in UTF-8"),
         (["--architecture", "a9"], "unknown architecture 'a9': known are a1-sync"),
         (["--architecture", "a2", "--mechanism", "ft99"], "unknown mechanism 'ft99'"),
         (["--architecture", "a2", "--mechanism", "ft1+ft7"], "tiers are different ones of ft1"),

@@ -3,11 +3,17 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from advisor.emit.alike import (
+    NEWEST_OF_ONE_KIND,
+    OLD_ONES_ARE_KEPT,
+    in_peers,
+    loop_settings,
+    slurm_signal,
+)
 from advisor.emit.needs import Need
 from advisor.emit.plan import Plan
-from advisor.emit.snippets import SIGNAL_SAYS, WARNING, WARNING_IMPORTS
+from advisor.emit.snippets import WARNING, WARNING_IMPORTS
 from advisor.emit.tool import (
-    NEWEST_OF_ONE_KIND,
     Ability,
     Part,
     Syntax,
@@ -15,11 +21,7 @@ from advisor.emit.tool import (
     Verified,
     can,
     cannot,
-    checkpoint_folder,
-    fixed,
     partly,
-    setting,
-    slurm_signal,
 )
 
 _PEER = "it writes to storage only: no rank's state gets into another rank's memory"
@@ -124,9 +126,7 @@ class DistributedCheckpoint(Tool):
     abilities: ClassVar[Mapping[Need, Ability]] = {
         Need.STORAGE: can("dcp.save, every rank its own part"),
         Need.BACKGROUND: can("dcp.async_save from a copy in host memory"),
-        Need.PEER: cannot(_PEER),
-        Need.PEERS: cannot(_PEER),
-        Need.EVERY_STEP: cannot(_PEER),
+        **in_peers(cannot(_PEER)),
         Need.WARNING: partly(
             "the save on a warning goes to storage instead of a peer's memory, so the lead has to "
             "cover a save to storage; then the job ends, and has to be started again"
@@ -137,20 +137,11 @@ class DistributedCheckpoint(Tool):
     composed = can(NEWEST_OF_ONE_KIND)
 
     def parts(self, plan: Plan) -> tuple[Part, ...]:
-        saves = [act for act in plan.acts if act.interval is not None]
-        settings = [setting("TIMEOUT_S", plan.timeout)]
-        settings += [
-            setting("INTERVAL_STEPS", act.interval) for act in saves if act.interval is not None
-        ]
-        if not plan.has(Need.NOTHING):
-            settings.append(checkpoint_folder())
-        if plan.lead is not None:
-            settings.append(fixed("SIGNAL", "SIGTERM", SIGNAL_SAYS))
         return (
             Part(
                 "checkpoint",
                 Syntax.PYTHON,
-                tuple(settings),
+                loop_settings(plan),
                 before=_imports(plan),
                 after=_code(plan),
             ),
@@ -162,7 +153,7 @@ class DistributedCheckpoint(Tool):
             "collective on, so it has to cover compilation and warm-up too",
         ]
         if not plan.has(Need.NOTHING):
-            told.append("old checkpoints are kept: what may be deleted is for you to say")
+            told.append(OLD_ONES_ARE_KEPT)
         return (*told, *slurm_signal(plan))
 
 

@@ -3,11 +3,18 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from advisor.emit.alike import (
+    OLD_ONES_ARE_KEPT,
+    STARTED_AGAIN,
+    STORAGE_ONLY,
+    in_peers,
+    loop_settings,
+    slurm_signal,
+)
 from advisor.emit.needs import Need
 from advisor.emit.plan import Plan
-from advisor.emit.snippets import SIGNAL_SAYS, WARNING, WARNING_IMPORTS
+from advisor.emit.snippets import WARNING, WARNING_IMPORTS
 from advisor.emit.tool import (
-    STARTED_AGAIN,
     Ability,
     Part,
     Syntax,
@@ -15,15 +22,11 @@ from advisor.emit.tool import (
     Verified,
     can,
     cannot,
-    checkpoint_folder,
     fixed,
     partly,
-    setting,
-    slurm_signal,
 )
 from advisor.errors import UserError
 
-_PEER = "its checkpoints go to storage only, none into another rank's memory"
 _IMPORTS = """\
 import os
 {signal}
@@ -95,9 +98,7 @@ class DeepSpeed(Tool):
             "for it: a save overlaps with one forward and backward pass, no more (Nebula, which "
             "kept a copy, was removed)"
         ),
-        Need.PEER: cannot(_PEER),
-        Need.PEERS: cannot(_PEER),
-        Need.EVERY_STEP: cannot(_PEER),
+        **in_peers(cannot(STORAGE_ONLY)),
         Need.WARNING: partly(
             "it handles no signal itself; the code given here does, saves to storage instead of a "
             "peer's memory, and ends the job, which has to be started again"
@@ -116,14 +117,7 @@ class DeepSpeed(Tool):
                 f"{plan.mechanisms} cannot be had at once: a save of DeepSpeed's decoupled writer "
                 "becomes whole only in the update of the weights that comes after it"
             )
-        settings = [setting("TIMEOUT_S", plan.timeout)]
-        settings += [
-            setting("INTERVAL_STEPS", act.interval) for act in plan.acts if act.interval is not None
-        ]
-        if not plan.has(Need.NOTHING):
-            settings.append(checkpoint_folder())
-        if plan.lead is not None:
-            settings.append(fixed("SIGNAL", "SIGTERM", SIGNAL_SAYS))
+        settings = [*loop_settings(plan)]
         if plan.has(Need.BACKGROUND):
             settings += [
                 fixed("type", "PYTHON", "plain files", group="CHECKPOINT_WRITER"),
@@ -145,7 +139,7 @@ class DeepSpeed(Tool):
             STARTED_AGAIN,
         ]
         if not plan.has(Need.NOTHING):
-            told.append("old checkpoints are kept: what may be deleted is for you to say")
+            told.append(OLD_ONES_ARE_KEPT)
         return (*told, *slurm_signal(plan))
 
 

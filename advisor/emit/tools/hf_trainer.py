@@ -3,11 +3,17 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from advisor.emit.alike import (
+    NEWEST_OF_ONE_KIND,
+    STARTED_AGAIN,
+    STORAGE_ONLY,
+    checkpoint_folder,
+    in_peers,
+    slurm_signal,
+)
 from advisor.emit.needs import Need
 from advisor.emit.plan import Act, Plan
 from advisor.emit.tool import (
-    NEWEST_OF_ONE_KIND,
-    STARTED_AGAIN,
     Ability,
     Part,
     Setting,
@@ -16,16 +22,13 @@ from advisor.emit.tool import (
     Verified,
     can,
     cannot,
-    checkpoint_folder,
     fixed,
     partly,
     setting,
-    slurm_signal,
     whole,
 )
 from advisor.units import format_duration
 
-_PEER = "its checkpoints go to storage only, none into another rank's memory"
 _GROUP = "TRAINING_ARGUMENTS"
 _WAIT_S = 3.0
 """How long the Trainer waits after SIGTERM before it asks for a save."""
@@ -60,9 +63,7 @@ class HuggingFaceTrainer(Tool):
     abilities: ClassVar[Mapping[Need, Ability]] = {
         Need.STORAGE: can("save_strategy steps"),
         Need.BACKGROUND: cannot("its Trainer waits for every save; no argument changes that"),
-        Need.PEER: cannot(_PEER),
-        Need.PEERS: cannot(_PEER),
-        Need.EVERY_STEP: cannot(_PEER),
+        **in_peers(cannot(STORAGE_ONLY)),
         Need.WARNING: partly(
             "enable_jit_checkpoint saves on SIGTERM, to storage instead of a peer's memory, and "
             f"only after {_WAIT_S:g} s; then the job ends, and has to be started again"

@@ -3,11 +3,17 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from advisor.emit.alike import (
+    NEWEST_OF_ONE_KIND,
+    STARTED_AGAIN,
+    STORAGE_ONLY,
+    checkpoint_folder,
+    in_peers,
+    slurm_signal,
+)
 from advisor.emit.needs import Need
 from advisor.emit.plan import Act, Plan
 from advisor.emit.tool import (
-    NEWEST_OF_ONE_KIND,
-    STARTED_AGAIN,
     Ability,
     Part,
     Setting,
@@ -16,14 +22,11 @@ from advisor.emit.tool import (
     Verified,
     can,
     cannot,
-    checkpoint_folder,
     fixed,
     partly,
     setting,
-    slurm_signal,
 )
 
-_PEER = "its checkpoints go to storage only, none into another rank's memory"
 _GROUP = "MODEL_CHECKPOINT"
 _IMPORTS = """\
 import os
@@ -68,9 +71,7 @@ class Lightning(Tool):
     abilities: ClassVar[Mapping[Need, Ability]] = {
         Need.STORAGE: can("ModelCheckpoint with every_n_train_steps"),
         Need.BACKGROUND: can("the same, with AsyncCheckpointIO"),
-        Need.PEER: cannot(_PEER),
-        Need.PEERS: cannot(_PEER),
-        Need.EVERY_STEP: cannot(_PEER),
+        **in_peers(cannot(STORAGE_ONLY)),
         Need.WARNING: partly(
             "on SIGTERM to rank 0 it saves to storage after the step and ends the job, which has "
             "to be started again; the lead has to cover a save to storage instead of a peer's "

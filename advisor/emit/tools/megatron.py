@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from advisor.emit.alike import CHECKPOINT_FOLDER, IN_PEERS, LOCAL_FOLDER, in_peers, slurm_signal
 from advisor.emit.needs import Need
 from advisor.emit.plan import Act, Plan
 from advisor.emit.tool import (
-    CHECKPOINT_FOLDER,
-    LOCAL_FOLDER,
     Ability,
     Part,
     Setting,
@@ -19,7 +18,6 @@ from advisor.emit.tool import (
     fixed,
     partly,
     setting,
-    slurm_signal,
     whole,
 )
 
@@ -42,9 +40,7 @@ class Megatron(Tool):
     abilities: ClassVar[Mapping[Need, Ability]] = {
         Need.STORAGE: can("--save-interval"),
         Need.BACKGROUND: can("--save-interval with --async-save"),
-        Need.PEER: partly(_LOCAL),
-        Need.PEERS: partly(_LOCAL),
-        Need.EVERY_STEP: partly(_LOCAL),
+        **in_peers(partly(_LOCAL)),
         Need.WARNING: partly(
             "--exit-signal-handler saves to storage instead of a peer's memory, so the lead has to "
             "cover a save to storage; then the job ends, and has to be started again"
@@ -70,15 +66,12 @@ class Megatron(Tool):
         ]
         if not plan.has(Need.NOTHING):
             told.append("old checkpoints on --save are kept, unless --save-retain-interval is set")
-        if plan.has(*_IN_PEERS):
+        if plan.has(*IN_PEERS):
             told.append(
                 "name a folder of each node's own that outlives the processes: a restart reads the "
                 "copies from it"
             )
         return (*told, *slurm_signal(plan))
-
-
-_IN_PEERS = (Need.PEER, Need.PEERS, Need.EVERY_STEP)
 
 
 def _shared(plan: Plan, act: Act) -> list[Setting]:
@@ -133,9 +126,7 @@ def _nothing(plan: Plan, act: Act) -> list[Setting]:
 _SAVES = {
     Need.STORAGE: _storage,
     Need.BACKGROUND: _background,
-    Need.PEER: _local,
-    Need.PEERS: _local,
-    Need.EVERY_STEP: _local,
+    **dict.fromkeys(IN_PEERS, _local),
     Need.WARNING: _warning,
     Need.NOTHING: _nothing,
 }

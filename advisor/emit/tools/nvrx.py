@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from advisor.emit.alike import IN_PEERS, LOCAL_FOLDER, in_peers
 from advisor.emit.needs import Need
 from advisor.emit.plan import Act, Plan
 from advisor.emit.tool import (
-    LOCAL_FOLDER,
     Ability,
     Part,
     Setting,
@@ -28,7 +28,6 @@ _SAVES = (
     "it watches the ranks and starts them again; its asynchronous writers leave it to the training "
     "script which checkpoint is whole, so the saves are left to another tool (see dcp)"
 )
-_IN_PEERS = (Need.PEER, Need.PEERS, Need.EVERY_STEP)
 _SHORTEST_S = 4.0
 """Soft timeouts below this are refused beside monitors that look once a second."""
 _HARD, _BARRIER, _HEARTBEAT = 1.5, 2.0, 0.5
@@ -93,9 +92,7 @@ class Nvrx(Tool):
     abilities: ClassVar[Mapping[Need, Ability]] = {
         Need.STORAGE: partly(_SAVES),
         Need.BACKGROUND: partly(_SAVES),
-        Need.PEER: partly(_FILES),
-        Need.PEERS: partly(_FILES),
-        Need.EVERY_STEP: partly(_FILES),
+        **in_peers(partly(_FILES)),
         Need.WARNING: cannot("nothing in it listens for a warning"),
         Need.SURVIVORS: partly(
             "its wrapper forms the group again within the processes that are left; handing over "
@@ -115,7 +112,7 @@ class Nvrx(Tool):
             ),
             program='ft_launcher OPTIONS "$@"',
         )
-        copies = [_copies(plan, act) for act in plan.acts if act.need in _IN_PEERS]
+        copies = [_copies(plan, act) for act in plan.acts if act.need in IN_PEERS]
         wrapper = [_wrapper(plan)] if plan.has(Need.SURVIVORS) else []
         return (launch, *copies, *wrapper)
 
@@ -127,7 +124,7 @@ class Nvrx(Tool):
             "append the options and the script that you start ft_launcher with, such as "
             "--nnodes and --nproc-per-node",
         ]
-        if plan.has(*_IN_PEERS):
+        if plan.has(*IN_PEERS):
             told.append("the number of ranks has to be a multiple of jump times factor")
         if plan.has(Need.SURVIVORS) and plan.timeout.value < _SHORTEST_S:
             told.append(

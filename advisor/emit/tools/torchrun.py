@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from advisor.emit.alike import in_peers
 from advisor.emit.needs import Need
 from advisor.emit.plan import Plan
 from advisor.emit.tool import (
@@ -39,9 +40,7 @@ class Torchrun(Tool):
     abilities: ClassVar[Mapping[Need, Ability]] = {
         Need.STORAGE: partly(_SAVES),
         Need.BACKGROUND: partly(_SAVES),
-        Need.PEER: cannot(_MEMORY),
-        Need.PEERS: cannot(_MEMORY),
-        Need.EVERY_STEP: cannot(_MEMORY),
+        **in_peers(cannot(_MEMORY)),
         Need.WARNING: partly(
             "it hands the signal on and gives the processes the lead; the save is the training "
             "script's (see dcp)"

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar
 
+from advisor.emit.alike import STORAGE_ONLY, in_peers
 from advisor.emit.needs import Need
 from advisor.emit.plan import Act, Plan
 from advisor.emit.tool import (
@@ -19,8 +20,6 @@ from advisor.emit.tool import (
     whole,
 )
 
-_PEER = "its checkpoints go to storage only, none into another rank's memory"
-
 
 class Torchtitan(Tool):
     """Options of `torchtitan.train`."""
@@ -31,9 +30,7 @@ class Torchtitan(Tool):
     abilities: ClassVar[Mapping[Need, Ability]] = {
         Need.STORAGE: can("checkpoint.async_mode disabled"),
         Need.BACKGROUND: can("checkpoint.async_mode async_with_pinned_mem"),
-        Need.PEER: cannot(_PEER),
-        Need.PEERS: cannot(_PEER),
-        Need.EVERY_STEP: cannot(_PEER),
+        **in_peers(cannot(STORAGE_ONLY)),
         Need.WARNING: cannot("it handles no signal, so nothing is saved when a warning comes"),
         Need.SURVIVORS: cannot(
             "only its experiment torchft goes on without a lost group of replicas, with a "

@@ -5,7 +5,8 @@ from typing import Any
 
 from advisor.defaults import resolve
 from advisor.figures.scale import scale_figure
-from advisor.scale import Scale, StatedGrowth, growth_of, scale
+from advisor.scale.answer import Scale, scale
+from advisor.scale.growth import StatedGrowth, growth_of
 from advisor.scenario import ScenarioInput
 from db.records import ClusterEvidence
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from advisor.defaults import resolve
 from advisor.evidence import load_evidence, opened
-from advisor.prediction import NoPredictionError, predict
+from advisor.prediction.outcome import NoPredictionError
+from advisor.prediction.predict import predict
 from advisor.recommendation import DrawnValue, Recommendation, Uncertainty
 from advisor.scenario import ScenarioInput
 from advisor.uncertainty.answer import uncertainty_of

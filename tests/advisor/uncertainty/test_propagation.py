@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from advisor.candidates import consider
 from advisor.defaults import resolve
-from advisor.prediction import predict
+from advisor.prediction.predict import predict
 from advisor.scenario import RestoreBasis, Scenario, ScenarioInput
 from advisor.uncertainty.law import value_at
 from advisor.uncertainty.propagation import COSTS, SHARED, TabledCosts, tabled_costs
