@@ -7,7 +7,8 @@ loss of one.
 
 from dataclasses import dataclass
 
-from advisor.prediction import Prediction, emergency_save_bound_s, predict
+from advisor.prediction.outcome import Prediction, emergency_save_bound_s
+from advisor.prediction.predict import predict
 from advisor.recommendation import Candidate
 from advisor.scenario import Scenario
 from advisor.simulation.process import SURVIVES_ALL, Tier
