@@ -1,6 +1,6 @@
 """`advisor simulate`: the distribution of each candidate's completion time."""
 
-from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,37 +16,41 @@ from advisor.commands.options import (
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.errors import UserError
 from advisor.inputs import scenario_input
-from advisor.units import format_duration, format_number
+from advisor.printable import printable
+from advisor.scenario import ScenarioInput
+from advisor.units import format_duration
 
 if TYPE_CHECKING:
-    from advisor.recommendation import Candidate, Recommendation
-    from advisor.simulation.candidate import SimulatedCandidates
-    from advisor.simulation.run import Simulated
+    from advisor.simulation.laws import GapLaw
 
-_HEADER = (
-    "mechanism",
-    "interval",
-    "mean",
-    "±",
-    "P50",
-    "P95",
-    "P99",
-    "exact",
-    "Eq. (5)",
-    "failures",
-)
-_CSV_HEADER = (
-    *("mechanism", "interval_steps", "expected_completion_s", "exact_completion_s"),
-    *("replications", "mean_s", "half_width_s", "is_narrow", "p50_s", "p95_s", "p99_s", "failures"),
-    *("spent_work_s", "spent_saves_s", "spent_detection_s", "spent_waiting_s", "spent_recovery_s"),
-    *("spent_emergency_s", "spent_lost_s"),
-)
+_FILE = "file:"
+_WIDEST_SPREAD = 3.0
+"""Of leads: beyond it most of them are a small part of their mean."""
 
 
 def _law(text: str) -> Any:
-    from advisor.arrivals import parse_law
+    from advisor.gaps_file import read_gaps
+    from advisor.simulation.laws import ObservedLaw, parse_gap_law
 
-    return parse_law(text)
+    stripped = text.strip()
+    if not stripped.lower().startswith(_FILE):
+        return parse_gap_law(text)
+    path = stripped[len(_FILE) :].strip()
+    if not path:
+        raise UserError("which file? Write file:PATH, one with a duration on each line")
+    return ObservedLaw(path, read_gaps(Path(path)))
+
+
+def _kinds(text: str) -> Any:
+    from advisor.simulation.kinds import parse_kinds
+
+    return parse_kinds(text)
+
+
+def _tiers(text: str) -> Any:
+    from advisor.simulation.composed import parse_tiers
+
+    return parse_tiers(text)
 
 
 @click.command(name="simulate")
@@ -56,8 +60,15 @@ def _law(text: str) -> Any:
     "law",
     type=Parsed("law", _law),
     default="poisson",
-    help="How failures follow each other: poisson, or weibull:SHAPE, below 1 for bursts."
-    "  [default: poisson]",
+    help="How failures follow each other: poisson; weibull:SHAPE, below 1 for bursts; "
+    "lognormal:SIGMA; or file:PATH, gaps that were observed, one duration a line, scaled to "
+    "--mtbf.  [default: poisson]",
+)
+@click.option(
+    "--kinds",
+    type=Parsed("shares", _kinds),
+    help="How many nodes failures take at once, as in 0:90%,1:8%,2:2%.  "
+    "[default: as many as each mechanism survives]",
 )
 @click.option(
     "--burst-share",
@@ -67,6 +78,26 @@ def _law(text: str) -> Any:
 @click.option("--burst-more", type=click.IntRange(1, 1000), help="How many others each draws.")
 @click.option(
     "--burst-spacing", "spacing_s", type=DURATION, help="Mean time from one to the next of them."
+)
+@click.option(
+    "--lead-spread",
+    type=FRACTION,
+    help="How far leads scatter: their standard deviation as a share of --warning-lead, which is "
+    "their mean.  [default: 0%]",
+)
+@click.option(
+    "--false-alarms",
+    "false_alarms_s",
+    type=DURATION,
+    help="Mean time between two warnings that no failure follows.  [default: none comes]",
+)
+@click.option(
+    "--tiers",
+    "stacks",
+    metavar="NAME+NAME[,...]",
+    type=Parsed("text", _tiers),
+    help="Also candidates that work together, the most frequent first, as in ft2+ft1, or with "
+    "intervals in steps as in ft2:100+ft1:1000.",
 )
 @click.option(
     "--spares",
@@ -98,9 +129,13 @@ def _law(text: str) -> Any:
 @database_option
 def command(
     law: Any,
+    kinds: Any,
     burst_share: float | None,
     burst_more: int | None,
     spacing_s: float | None,
+    lead_spread: float | None,
+    false_alarms_s: float | None,
+    stacks: Any,
     spares: int | None,
     repair_s: float | None,
     precision: float,
@@ -112,14 +147,76 @@ def command(
 ) -> None:
     """How late a job may end: mean and percentiles of each candidate's completion time.
 
-    The candidates are those of `advisor recommend` with the same options. Failures may also strike
-    recoveries and saves, need not be Poisson, may come in bursts, and may have to wait for a spare.
+    The candidates are those of `advisor recommend` with the same options, and what saves on a
+    warning even if not every failure is announced in time. Failures may also strike recoveries and
+    saves, need not be Poisson, may take several nodes, may come in bursts, and may have to wait for
+    a spare.
     """
     from advisor.evidence import answer, ask, opened
-    from advisor.simulation.candidate import Failures, simulate_candidates
-    from advisor.simulation.process import Bursts, Spares
+    from advisor.reports import simulation_document as report
+    from advisor.simulation.candidate import Failures
+    from advisor.simulation.process import Bursts, Kind, Spares
+    from advisor.simulation.setups import Beyond, setups_of, simulate_setups
     from advisor.simulation.times import Exponential
 
+    inputs = scenario_input(options)
+    _require_together(spares, repair_s, burst_share, burst_more, spacing_s)
+    _require_warned(inputs, lead_spread, false_alarms_s)
+    if not precision > 0.0:
+        raise UserError("--precision is a share of the mean above 0%, such as 0.1%")
+    with opened(db_url) as engine:
+        question = ask(engine, inputs)
+        recommendation = answer(question)
+    bursts = None
+    if burst_share is not None and burst_more is not None and spacing_s is not None:
+        bursts = Bursts(burst_share, burst_more, Exponential(spacing_s))
+    pool = None if spares is None or repair_s is None else Spares(spares, Exponential(repair_s))
+    setups = setups_of(
+        question.evidence,
+        recommendation,
+        Failures(law, bursts, pool),
+        Beyond(kinds or (Kind(),), lead_spread or 0.0, false_alarms_s),
+        stacks or (),
+    )
+    if not setups.found and not setups.left_out:
+        raise UserError("there is no candidate to simulate: advisor recommend says why")
+    simulated = simulate_setups(setups, seed, narrow=precision, most=most)
+    if fmt == "csv":
+        echo_csv(report.CSV_HEADER, report.csv_rows(simulated))
+        return
+    if fmt == "json":
+        told = {
+            **_told_arrivals(law),
+            "kinds": kinds and [{"nodes": k.nodes, "share_fraction": k.share} for k in kinds],
+            "burst_share_fraction": burst_share,
+            "burst_more": burst_more,
+            "burst_spacing_s": spacing_s,
+            "lead_spread_fraction": lead_spread,
+            "false_alarms_s": false_alarms_s,
+            "spares": spares,
+            "repair_s": repair_s,
+            "precision_fraction": precision,
+            "most": most,
+            "seed": seed,
+        }
+        echo_json(report.to_document(recommendation.scenario, told, simulated))
+        return
+    rows = [report.row(*each) for each in simulated.found]
+    echo_table(report.HEADER, rows, numeric=range(2, len(report.HEADER)))
+    for line in (*_arrivals_words(law, recommendation.scenario.mtbf_s), *report.remarks(simulated)):
+        echo(printable(line))
+    if (lead_spread or false_alarms_s) and not any(s.process.warnings for s in setups.found):
+        echo("nothing here saves on a warning: --lead-spread and --false-alarms change nothing")
+
+
+def _require_together(
+    spares: int | None,
+    repair_s: float | None,
+    burst_share: float | None,
+    burst_more: int | None,
+    spacing_s: float | None,
+) -> None:
+    """Raises UserError where an option lacks what it needs."""
     if (spares is None) != (repair_s is None):
         raise UserError("--spares and --repair belong together: give both or neither")
     if len({burst_share is None, burst_more is None, spacing_s is None}) > 1:
@@ -128,81 +225,45 @@ def command(
         )
     if burst_share is not None and burst_share > 1.0:
         raise UserError("--burst-share is a share of the failures: at most 100%")
-    inputs = scenario_input(options)
-    with opened(db_url) as engine:
-        recommendation = answer(ask(engine, inputs))
-    if not recommendation.candidates:
-        raise UserError("there is no candidate to simulate: advisor recommend says why")
-    told = {
-        "arrivals": law.in_words(),
-        "burst_share_fraction": burst_share,
-        "burst_more": burst_more,
-        "burst_spacing_s": spacing_s,
-        "spares": spares,
-        "repair_s": repair_s,
-        "precision_fraction": precision,
-        "seed": seed,
-    }
-    bursts = None
-    if burst_share is not None and burst_more is not None and spacing_s is not None:
-        bursts = Bursts(burst_share, burst_more, Exponential(spacing_s))
-    pool = None if spares is None or repair_s is None else Spares(spares, Exponential(repair_s))
-    simulated = simulate_candidates(
-        recommendation, Failures(law, bursts, pool), seed, narrow=precision, most=most
-    )
-    found = simulated.found
-    if fmt == "json":
-        echo_json(_document(recommendation, told, simulated))
-    elif fmt == "csv":
-        echo_csv(_CSV_HEADER, (_cells(_numbers(*each)) for each in found))
-    else:
-        echo_table(_HEADER, [_row(*each) for each in found], numeric=range(2, len(_HEADER)))
-        for candidate, each in found:
-            if not each.is_narrow:
-                echo(f"{candidate.mechanism.upper()}: {each.replications:,} jobs are too few")
-        for other in simulated.left_out:
-            echo(f"{other.mechanism.upper()}: not simulated, {other.reason}")
 
 
-def _row(candidate: "Candidate", found: "Simulated") -> tuple[str, ...]:
-    from advisor.reports.words import steps
-
-    exact_s = candidate.exact.completion_s if candidate.exact else None
-    times_s = (found.mean_s, found.half_width_s, found.p50_s, found.p95_s, found.p99_s)
-    interval = "–" if candidate.interval_steps is None else steps(candidate.interval_steps)
-    return (
-        candidate.mechanism.upper(),
-        interval,
-        *map(format_duration, times_s),
-        format_duration(exact_s or 0.0),
-        format_duration(candidate.expected_completion_s or 0.0),
-        format_number(found.failures),
-    )
-
-
-def _numbers(candidate: "Candidate", found: "Simulated") -> dict[str, Any]:
-    known = {
-        "mechanism": candidate.mechanism,
-        "interval_steps": candidate.interval_steps,
-        "expected_completion_s": candidate.expected_completion_s,
-        "exact_completion_s": candidate.exact.completion_s if candidate.exact else None,
-    }
-    return known | {name: value for name, value in asdict(found).items() if name != "seed"}
+def _require_warned(
+    inputs: ScenarioInput, lead_spread: float | None, false_alarms_s: float | None
+) -> None:
+    """Raises UserError where warnings are described that do not come, or cannot."""
+    asked = [
+        name
+        for name, value in (("--lead-spread", lead_spread), ("--false-alarms", false_alarms_s))
+        if value is not None
+    ]
+    if asked and not inputs.warning_lead_s:
+        raise UserError(
+            f"no warning comes: {' and '.join(asked)} go with a --warning-lead above 0s"
+        )
+    if lead_spread is not None and lead_spread > _WIDEST_SPREAD:
+        raise UserError(f"--lead-spread is a share of the lead: at most {_WIDEST_SPREAD:.0%}")
+    if false_alarms_s == 0.0:
+        raise UserError("--false-alarms is the mean time between two: above 0s, such as 12h")
 
 
-def _cells(numbers: dict[str, Any]) -> tuple[object, ...]:
-    spent = {f"spent_{name}": value for name, value in numbers["spent"].items()}
-    return tuple((numbers | spent)[name] for name in _CSV_HEADER)
+def _told_arrivals(law: "GapLaw") -> dict[str, Any]:
+    from advisor.simulation.laws import ObservedLaw
 
-
-def _document(
-    recommendation: "Recommendation", told: dict[str, Any], simulated: "SimulatedCandidates"
-) -> dict[str, Any]:
-    from advisor.reports.document import scenario_document
-
+    observed = law if isinstance(law, ObservedLaw) else None
     return {
-        "scenario": scenario_document(recommendation.scenario),
-        **told,
-        "candidates": [_numbers(*each) for each in simulated.found],
-        "not_simulated": [asdict(other) for other in simulated.left_out],
+        "arrivals": law.in_words(),
+        "observed_gaps": len(observed.gaps_s) if observed else None,
+        "observed_mean_s": observed.mean_s if observed else None,
     }
+
+
+def _arrivals_words(law: "GapLaw", mtbf_s: float) -> list[str]:
+    """What became of observed gaps; nothing of other laws."""
+    from advisor.simulation.laws import ObservedLaw
+
+    if not isinstance(law, ObservedLaw):
+        return []
+    return [
+        f"{law.name}: {len(law.gaps_s):,} gaps of {format_duration(law.mean_s)} in the mean, "
+        f"scaled to the MTBF of {format_duration(mtbf_s)}"
+    ]

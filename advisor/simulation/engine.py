@@ -22,16 +22,22 @@ MOST_EVENTS = 300_000
 _CONSERVED = 1e-9
 
 
+class NoEndError(UserError):
+    """Jobs do not get on, so that their simulation has no end."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """How long each job of a block took, and on what; the parts add up to `total_s`.
 
     Work is the job's own with its overhead, saves those that it would make without failures; both
-    are the same in all jobs. Work and saves that have to be made again are `lost_s`.
+    are the same in all jobs. Work and saves that have to be made again are `lost_s`. A job that had
+    got further was put back to its beginning `from_beginning` times.
     """
 
     total_s: Seconds
     failures: Seconds
+    from_beginning: Seconds
     work_s: float
     saves_s: float
     detection_s: Seconds
@@ -57,6 +63,7 @@ class _Jobs:
         self.clock_s = column()
         self.position_s = column()
         self.failures = column()
+        self.from_beginning = column()
         self.lost_s = column()
         self.left = {name: column() for name in PHASES}
         self.spent = {name: column() for name in PHASES}
@@ -97,24 +104,27 @@ class _Results:
     count: int
     total_s: Seconds = field(init=False)
     failures: Seconds = field(init=False)
+    from_beginning: Seconds = field(init=False)
     lost_s: Seconds = field(init=False)
     spent: dict[str, Seconds] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.total_s, self.failures, self.lost_s = (np.zeros(self.count) for _ in range(3))
+        self.total_s, self.failures = np.zeros(self.count), np.zeros(self.count)
+        self.from_beginning, self.lost_s = np.zeros(self.count), np.zeros(self.count)
         self.spent = {name: np.zeros(self.count) for name in PHASES}
 
     def take(self, jobs: _Jobs, ended: Flags, total_s: Seconds) -> None:
         at = jobs.place[ended]
         self.total_s[at] = total_s
         self.failures[at] = jobs.failures[ended]
+        self.from_beginning[at] = jobs.from_beginning[ended]
         self.lost_s[at] = jobs.lost_s[ended]
         for name, column in self.spent.items():
             column[at] = jobs.spent[name][ended]
 
 
 def simulate_block(process: Process, source: Source, count: int) -> Block:
-    """Runs `count` jobs to their ends. Raises UserError if they do not get there."""
+    """Runs `count` jobs to their ends. Raises NoEndError if they do not get there."""
     return _Engine(process, source, count).run()
 
 
@@ -144,7 +154,7 @@ class _Engine:
             self._step()
             if not self._jobs.place.size:
                 return self._block()
-        raise UserError(
+        raise NoEndError(
             f"{self._jobs.place.size} of {self._count} simulated jobs have not ended after "
             f"{MOST_EVENTS:,} failures: too little is done between two of them"
         )
@@ -241,12 +251,21 @@ class _Engine:
             restore_s = self._restores_s[jobs.kind]
         warnings = self._process.warnings
         if warnings is not None and jobs.emergency_at_s is not None:
+            self._destroy_emergency_saves(jobs.emergency_at_s, events.kind, warnings.survives)
             is_newer = jobs.emergency_at_s > kept_s
             kept_s = np.where(is_newer, jobs.emergency_at_s, kept_s)
             restore_s = np.where(is_newer, warnings.restore_s, restore_s)
         jobs.lost_s += reached_s - kept_s
+        jobs.from_beginning += (kept_s == 0.0) & (reached_s > 0.0)
         jobs.position_s = kept_s
         return restore_s
+
+    def _destroy_emergency_saves(
+        self, emergency_at_s: Seconds, kind: NDArray[np.intp] | None, survives: int
+    ) -> None:
+        """Those that do not survive the failure, also one that was just made for it."""
+        severity = self._severities[0 if kind is None else kind]
+        np.copyto(emergency_at_s, 0.0, where=severity > survives)
 
     def _worst_kind(self, jobs: _Jobs, kind: NDArray[np.intp]) -> None:
         """A tier that a failure destroyed is of no use until the job has recovered from it."""
@@ -276,6 +295,7 @@ class _Engine:
         block = Block(
             total_s=results.total_s,
             failures=results.failures,
+            from_beginning=results.from_beginning,
             work_s=timeline.work_s,
             saves_s=timeline.total_s - timeline.work_s,
             lost_s=results.lost_s,

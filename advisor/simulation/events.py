@@ -109,4 +109,4 @@ class RandomSource:
             return None
         is_announced = self._random.random(self._count) < warnings.coverage
         lead_s = warnings.lead.draw(self._random, self._count)
-        return is_announced & (lead_s >= warnings.save_s)
+        return is_announced & (lead_s >= warnings.shortest_lead_s)

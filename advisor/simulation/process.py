@@ -6,6 +6,8 @@ from itertools import pairwise
 from advisor.errors import UserError
 from advisor.simulation.times import Times
 
+SURVIVES_ALL = 10**9
+"""More severe than any failure."""
 _WHOLE = 1e-9
 """Relative difference within which one interval is a whole multiple of another."""
 
@@ -28,7 +30,7 @@ class Tier:
 class Kind:
     """A kind of failure: how likely it is among all, how severe, and how many nodes it takes.
 
-    0 nodes: a false alarm of a detector, after which all go on.
+    One that takes no node leaves nothing to replace.
     """
 
     share: float = 1.0
@@ -49,8 +51,10 @@ class Bursts:
 class Warnings:
     """A share of the failures is announced; one with time for a save loses nothing.
 
-    The emergency save takes `save_s`, survives every failure, and is as late as it can be: its end
-    is the failure. A false alarm is followed by such a save too, for nothing.
+    The emergency save takes `save_s` and is as late as it can be: its end is the failure. It is
+    made where the lead is at least `save_s` and `needs_s`, and is there for later failures too,
+    until one is more severe than it survives. A false alarm is followed by such a save too, for
+    nothing.
     """
 
     coverage: float
@@ -58,6 +62,18 @@ class Warnings:
     save_s: float
     restore_s: float
     false_alarms: Times | None = None
+    needs_s: float = 0.0
+    survives: int = SURVIVES_ALL
+
+    @property
+    def shortest_lead_s(self) -> float:
+        """The shortest lead that is enough."""
+        return max(self.save_s, self.needs_s)
+
+    @property
+    def in_time_fraction(self) -> float:
+        """The share of all failures that is announced early enough."""
+        return self.coverage * self.lead.at_least(self.shortest_lead_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +118,10 @@ class Process:
                 raise UserError(
                     "the interval of a tier has to be a whole multiple of the one before it"
                 )
+        if any(kind.share < 0.0 or kind.nodes < 0 for kind in self.kinds):
+            raise UserError("no kind of failure has a share or a number of nodes below 0")
         if abs(sum(kind.share for kind in self.kinds) - 1.0) > _WHOLE:
             raise UserError("the shares of the kinds of failures have to add up to 1")
-        if any(kind.nodes < 0 for kind in self.kinds):
-            raise UserError("a failure cannot take fewer than no nodes")
 
     def tier_for(self, severity: int) -> int | None:
         """The most frequent tier that survives, by its place; None: none does."""

@@ -37,7 +37,8 @@ class Simulated:
 
     The mean is within `half_width_s` in 95 % of all simulations; `is_narrow` says whether that is
     as close as was asked for. It never is before `LEAST_STRUCK` jobs met a failure: what failures
-    cost is not known from fewer.
+    cost is not known from fewer. In the mean a job meets `failures`, and is put back to its
+    beginning `from_beginning` times.
     """
 
     seed: int
@@ -49,6 +50,7 @@ class Simulated:
     p95_s: float
     p99_s: float
     failures: float
+    from_beginning: float
     spent: Spent
 
 
@@ -63,13 +65,13 @@ def simulate(
     """Adds blocks of jobs until the 95 % interval is within `narrow` of the mean on either side.
 
     At most about `most` jobs, in whole blocks, and at least one block. The same seed and block give
-    the same jobs, however many are added. Raises UserError if jobs do not get to their ends.
+    the same jobs, however many are added. Raises UserError; NoEndError if jobs do not get on.
     """
     if most < 2 or block < 2 or narrow <= 0.0 or seed < 0:
         raise UserError("a simulation needs two jobs, a seed of 0 or more and a precision above 0")
     sketch = Sketch(Timeline(process).total_s)
     sums = dict.fromkeys((f.name for f in fields(Spent)), 0.0)
-    failures, struck, number = 0.0, 0, 0
+    failures, from_beginning, struck, number = 0.0, 0.0, 0, 0
 
     def is_narrow() -> bool:
         return struck >= LEAST_STRUCK and sketch.half_width <= narrow * sketch.mean
@@ -80,6 +82,7 @@ def simulate(
         found = simulate_block(process, RandomSource(process, random, count), count)
         sketch.add(found.total_s)
         failures += float(found.failures.sum())
+        from_beginning += float(found.from_beginning.sum())
         struck += int(np.count_nonzero(found.failures))
         _add(sums, found, count)
         number += 1
@@ -93,6 +96,7 @@ def simulate(
         p95_s=sketch.quantile(0.95),
         p99_s=sketch.quantile(0.99),
         failures=failures / sketch.count,
+        from_beginning=from_beginning / sketch.count,
         spent=Spent(**{name: value / sketch.count for name, value in sums.items()}),
     )
 

@@ -17,13 +17,16 @@ _NEARLY = 1.0 + 1e-12
 
 
 class Timeline:
-    """The failure-free course of a process."""
+    """The failure-free course of a process: `total_s` long, of which `work_s` is work.
+
+    `periods_s` has each tier's period; 0 for one that keeps every moment.
+    """
 
     def __init__(self, process: Process) -> None:
         stretch = 1.0 + process.overhead
         self.work_s = process.work_s * stretch
         self._tiers = process.tiers
-        self._periods_s: list[float] = []
+        self.periods_s: list[float] = []
         self._each: list[float] = []
         saving_s = period_s = before_s = 0.0
         for tier in process.tiers:
@@ -32,7 +35,7 @@ class Timeline:
             period_s = (each * period_s if before_s else interval_s) + tier.stall_s
             saves = floor(self.work_s / interval_s * _NEARLY) if interval_s else 0
             saving_s += saves * tier.stall_s
-            self._periods_s.append(period_s)
+            self.periods_s.append(period_s)
             self._each.append(each)
             before_s = interval_s
         # How many of its periods fit into that of the next, rarer tier.
@@ -43,11 +46,11 @@ class Timeline:
         """The newest state on the tier, as a position; 0 where nothing survives (None)."""
         if tier is None:
             return np.zeros_like(position_s)
-        if self._periods_s[tier] == 0.0:
+        if self.periods_s[tier] == 0.0:
             return position_s
         kept_s, rest_s = None, position_s
-        for place in range(len(self._periods_s) - 1, tier - 1, -1):
-            period_s, most = self._periods_s[place], self._each[place]
+        for place in range(len(self.periods_s) - 1, tier - 1, -1):
+            period_s, most = self.periods_s[place], self._each[place]
             whole = rest_s * (_NEARLY / period_s)
             np.floor(whole, out=whole)
             if most < inf:
@@ -56,6 +59,7 @@ class Timeline:
             kept_s = saved_s if kept_s is None else kept_s + saved_s
             if place > tier:
                 # In the stall of the rarer tier everything that is more frequent is saved.
-                rest_s = np.where(whole >= most, 0.0, rest_s - saved_s)
+                # Rounding may put a position a little before the end of a save that it is at.
+                rest_s = np.where(whole >= most, 0.0, np.maximum(rest_s - saved_s, 0.0))
         assert kept_s is not None
         return kept_s

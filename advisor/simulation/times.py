@@ -2,10 +2,12 @@
 
 `draw` gives whole times. `left` gives what is left of one that began before the job did: longer
 ones are met more often (the equilibrium of a renewal process), as in advisor/arrivals.py.
+`at_least` is the share of the whole times that are as long as that or longer.
 """
 
 from dataclasses import dataclass
-from math import exp, gamma
+from functools import cached_property
+from math import erfc, exp, gamma, log, sqrt
 from typing import Protocol
 
 import numpy as np
@@ -26,6 +28,8 @@ class Times(Protocol):
 
     def left(self, random: np.random.Generator, count: int) -> Seconds: ...
 
+    def at_least(self, least_s: float) -> float: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Constant:
@@ -38,6 +42,9 @@ class Constant:
 
     def left(self, random: np.random.Generator, count: int) -> Seconds:
         return self.mean_s * random.random(count)
+
+    def at_least(self, least_s: float) -> float:
+        return float(self.mean_s >= least_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,9 @@ class Exponential:
     def left(self, random: np.random.Generator, count: int) -> Seconds:
         return self.draw(random, count)
 
+    def at_least(self, least_s: float) -> float:
+        return exp(-max(least_s, 0.0) / self.mean_s)
+
 
 @dataclass(frozen=True, slots=True)
 class Weibull:
@@ -68,6 +78,9 @@ class Weibull:
     def left(self, random: np.random.Generator, count: int) -> Seconds:
         met = random.standard_gamma(1.0 + 1.0 / self.shape, count) ** (1.0 / self.shape)
         return self._scale_s * met * random.random(count)
+
+    def at_least(self, least_s: float) -> float:
+        return exp(-((max(least_s, 0.0) / self._scale_s) ** self.shape))
 
     @property
     def _scale_s(self) -> float:
@@ -91,12 +104,17 @@ class Lognormal:
         )
         return met * random.random(count)
 
+    def at_least(self, least_s: float) -> float:
+        if least_s <= 0.0:
+            return 1.0
+        return 0.5 * erfc(log(least_s / self._median_s) / (self.sigma * sqrt(2.0)))
+
     @property
     def _median_s(self) -> float:
         return self.mean_s * exp(-0.5 * self.sigma * self.sigma)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Empirical:
     """Times that were observed, each as likely as the others. Raises UserError without any."""
 
@@ -108,11 +126,19 @@ class Empirical:
 
     @property
     def mean_s(self) -> float:
-        return float(np.mean(self.observed_s))
+        return float(self._times.mean())
 
     def draw(self, random: np.random.Generator, count: int) -> Seconds:
-        return random.choice(np.asarray(self.observed_s), count)
+        return random.choice(self._times, count)
 
     def left(self, random: np.random.Generator, count: int) -> Seconds:
-        times = np.asarray(self.observed_s)
+        times = self._times
         return random.choice(times, count, p=times / times.sum()) * random.random(count)
+
+    def at_least(self, least_s: float) -> float:
+        return float(np.mean(self._times >= least_s))
+
+    @cached_property
+    def _times(self) -> Seconds:
+        """Made once: there can be many of them, and a draw for each failure."""
+        return np.asarray(self.observed_s, dtype=np.float64)

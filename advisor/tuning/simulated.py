@@ -5,12 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from advisor.scenario import Scenario
-from advisor.simulation.process import Kind, Process, Spares, Warnings
+from advisor.simulation.process import SURVIVES_ALL, Kind, Process, Spares, Warnings
 from advisor.simulation.process import Tier as SimulatedTier
 from advisor.simulation.run import Simulated, simulate
 from advisor.simulation.times import Constant, Exponential
 from advisor.tuning.circumstances import Circumstances, alarms_per_s, detections_s
-from advisor.tuning.load import shares_of
 from advisor.tuning.search import Choice
 
 MOST_FAILURES = 5_000
@@ -62,10 +61,11 @@ def process_of(scenario: Scenario, circumstances: Circumstances, choice: Choice)
         process = replace(
             process,
             warnings=Warnings(
-                coverage=is_real * shares_of(circumstances.losses, combination).announced,
+                coverage=is_real * emergency.coverage,
                 lead=Constant(emergency.save_s),
                 save_s=emergency.save_s,
                 restore_s=emergency.restore_s,
+                survives=_severity(emergency.survives),
             ),
         )
     if circumstances.repairs is not None and choice.spares is not None:
@@ -100,4 +100,4 @@ def _kinds(circumstances: Circumstances, is_real: float) -> tuple[Kind, ...]:
 
 def _severity(at_once: float) -> int:
     """As a whole number: all nodes are more than any number of them that is told apart."""
-    return int(min(at_once, 10**9))
+    return int(min(at_once, SURVIVES_ALL))

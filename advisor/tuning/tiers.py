@@ -14,6 +14,8 @@ from advisor.optimizer import CostModel
 from advisor.prediction.predict import predict
 from advisor.recommendation import Candidate, EvidenceCode, Excluded
 from advisor.scenario import IntervalPolicy, Scenario
+from advisor.simulation.parts import survives
+from advisor.simulation.process import SURVIVES_ALL
 from db.records import Cadence, ClusterEvidence, Mechanism, TransferPath
 
 
@@ -119,16 +121,10 @@ def combinations_of(tiers: Tiers, most_tiers: int) -> Iterator[Combination]:
         yield Combination((), emergency)
 
 
-def survives(mechanism: Mechanism, replicas: int) -> float:
-    """How many nodes may be lost at once, by where the mechanism's states are."""
-    kept_on = (
-        mechanism.save_path
-        if mechanism.persist_path is TransferPath.NONE
-        else mechanism.persist_path
-    )
-    if kept_on is TransferPath.STORAGE_WRITE:
-        return inf
-    return float(replicas) if kept_on is TransferPath.PEER else 1.0
+def _survives(mechanism: Mechanism, replicas: int) -> float:
+    """How many nodes may be lost at once, infinity for all."""
+    found = survives(mechanism, replicas)
+    return inf if found >= SURVIVES_ALL else float(found)
 
 
 def _combined(tiers: Sequence[Tier], most_tiers: int) -> Iterator[tuple[Tier, ...]]:
@@ -150,7 +146,7 @@ def _tier(candidate: Candidate, mechanism: Mechanism, model: CostModel) -> Tier:
     return Tier(
         mechanism=candidate.mechanism,
         replicas=replicas,
-        survives=survives(mechanism, replicas),
+        survives=_survives(mechanism, replicas),
         model=model,
         host_bytes_per_rank=candidate.host_memory_bytes_per_rank,
         evidence=candidate.evidence,
@@ -165,7 +161,7 @@ def _emergency(
     return Emergency(
         mechanism=candidate.mechanism,
         coverage=scenario.warning_coverage or 0.0,
-        survives=survives(mechanism, mechanism.default_replicas),
+        survives=_survives(mechanism, mechanism.default_replicas),
         overhead=prediction.model.overhead,
         save_s=save_s,
         restore_s=max(prediction.model.restore_s - save_s, 0.0)

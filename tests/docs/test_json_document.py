@@ -54,11 +54,14 @@ from advisor.recommendation import (
     Versions,
 )
 from advisor.reports.document import FORMAT, VERSION
+from advisor.reports.simulation_document import FORMAT as SIMULATION_FORMAT
+from advisor.reports.simulation_document import VERSION as SIMULATION_VERSION
 from advisor.rules import AppliedRule, Part, Rule
 from advisor.scale.answer import MechanismChange
 from advisor.scale.growth import Growth, Scaling, StateLayout
 from advisor.scale.rules import AppliedScaleRule, ScaleRule
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
+from advisor.simulation.candidate import NotSimulated
 from advisor.simulation.run import Simulated, Spent
 from advisor.tuning.circumstances import Objective
 from advisor.tuning.search import Setting, SparesPrice, TimeoutPrice
@@ -102,6 +105,10 @@ FLIPS: dict[str, Any] = json.loads((SCHEMAS / "flips-1.schema.json").read_text(e
 FLIPS_VALIDATOR = Draft202012Validator(FLIPS)
 SCALE: dict[str, Any] = json.loads((SCHEMAS / "scale-1.schema.json").read_text(encoding="utf-8"))
 SCALE_VALIDATOR = Draft202012Validator(SCALE)
+SIMULATION: dict[str, Any] = json.loads(
+    (SCHEMAS / "simulation-1.schema.json").read_text(encoding="utf-8")
+)
+SIMULATION_VALIDATOR = Draft202012Validator(SIMULATION)
 NEXT: dict[str, Any] = json.loads((SCHEMAS / "next-1.schema.json").read_text(encoding="utf-8"))
 NEXT_VALIDATOR = Draft202012Validator(NEXT)
 TUNING: dict[str, Any] = json.loads((SCHEMAS / "tuning-1.schema.json").read_text(encoding="utf-8"))
@@ -112,6 +119,7 @@ OBJECTS = (
     | _objects(FLIPS, "flips document")
     | _objects(SCALE, "scale document")
     | _objects(TUNING, "tuning document")
+    | _objects(SIMULATION, "simulation document")
     | _objects(SCHEMA, "document")
     | _objects(ACCURACY, "accuracy document")
     | _objects(VALIDATIONS, "validations document")
@@ -124,6 +132,7 @@ _VALIDATORS |= dict.fromkeys(
 _VALIDATORS |= dict.fromkeys(_objects(SCALE, "scale document"), SCALE_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(TUNING, "tuning document"), TUNING_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(FLIPS, "flips document"), FLIPS_VALIDATOR)
+_VALIDATORS |= dict.fromkeys(_objects(SIMULATION, "simulation document"), SIMULATION_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(NEXT, "next document"), NEXT_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(ACCURACY, "accuracy document"), ACCURACY_VALIDATOR) | (
     dict.fromkeys(_objects(SCHEMA, "document"), VALIDATOR)
@@ -286,6 +295,7 @@ def _description(schema: dict[str, Any]) -> str:
     definitions = ACCURACY["$defs"] | SCHEMA["$defs"] | VALIDATIONS["$defs"]
     definitions |= SETTINGS["$defs"] | ABILITIES["$defs"]
     definitions |= FLIPS["$defs"] | SCALE["$defs"] | TUNING["$defs"]
+    definitions |= FLIPS["$defs"] | SCALE["$defs"] | SIMULATION["$defs"]
     definitions |= SETTINGS["$defs"] | ABILITIES["$defs"] | NEXT["$defs"]
     return str(definitions[schema["$ref"].removeprefix("#/$defs/")]["description"])
 
@@ -502,6 +512,41 @@ def test_the_schema_of_next_knows_every_field(
     assert [f"{e.json_path}: {e.message}" for e in NEXT_VALIDATOR.iter_errors(document)] == []
     for key in document:
         assert not NEXT_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "--arrivals file:gaps.txt --kinds 0:90%,1:8%,2:2% --tiers ft4+ft2+ft1,ft4+ft2+ft3 "
+        "--warning-lead 2s --warning-coverage 90% --lead-spread 50% --false-alarms 12h "
+        "--burst-share 10% --burst-more 2 --burst-spacing 1m --spares 1 --repair 4h "
+        "--host-memory 2GB",
+        "--mtbf 1s --detection 1s",
+    ],
+    ids=["plain", "all", "too-many"],
+)
+def test_the_schema_of_simulations_knows_every_field(
+    more: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Draft202012Validator.check_schema(SIMULATION)
+    assert SIMULATION["properties"]["format"]["const"] == SIMULATION_FORMAT
+    assert SIMULATION["properties"]["version"]["const"] == SIMULATION_VERSION
+    definitions = SIMULATION["$defs"]
+    for name, kind in (("time_spent", Spent), ("not_simulated", NotSimulated)):
+        assert set(definitions[name]["required"]) == {f.name for f in fields(kind)}, name
+    of_run = {f.name for f in fields(Simulated)} - {"seed"}
+    assert of_run < set(definitions["simulated"]["required"])
+    assert definitions["scenario"] == SCHEMA["$defs"]["scenario"]
+    (home / "gaps.txt").write_text("1h\n2h\n30m\n")
+    asked = f"simulate --architecture a2 {_SMALL} --duration 1d --most 64 {more} --format json"
+    assert cli.run(asked.split()) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=_refuse)
+    errors = [f"{e.json_path}: {e.message}" for e in SIMULATION_VALIDATOR.iter_errors(document)]
+    assert errors == []
+    assert document["candidates"] or document["not_simulated"]
+    for key in document:
+        assert not SIMULATION_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
 
 
 def test_the_schema_of_validations_knows_every_field_and_every_code() -> None:

@@ -63,6 +63,7 @@ class Job:
         self.trained_s = 0.0
         self.spent_s = dict.fromkeys(("detection", "waiting", "recovery", "emergency"), 0.0)
         self.failures = 0
+        self.from_beginning = 0
 
     def run(self, events: Iterable[Event]) -> float:
         """The completion time; the events have to reach that far."""
@@ -107,7 +108,12 @@ class Job:
             severities = [each.severity for each in process.kinds]
             if not (pending and severities[kind] > severities[event.kind]):
                 kind = event.kind
+            if process.warnings and severities[event.kind] > process.warnings.survives:
+                emergency = None
+            reached = state
             state, restore_s = self._restored(state, held, emergency, severities[kind])
+            if state == State() != reached:
+                self.from_beginning += 1
             left["detection"] = left["detection"] or process.detection_s
             if process.spares:
                 for repair_s in event.repairs_s:

@@ -1,6 +1,7 @@
 """Every simulated job against a plain loop over the same events, one by one."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -48,6 +49,28 @@ _PROCESSES = {
     ),
     "spares": replace(_PLAIN, spares=Spares(2, Constant(700.0))),
     "no-spares": replace(_PLAIN, spares=Spares(0, Constant(700.0))),
+    "software-failures": replace(
+        _PLAIN,
+        tiers=_TWO,
+        kinds=(Kind(0.6, 0, nodes=0), Kind(0.4, 1, nodes=2)),
+        spares=Spares(1, Constant(700.0)),
+    ),
+    "no-node-is-ever-lost": replace(
+        _PLAIN, kinds=(Kind(1.0, 0, nodes=0),), spares=Spares(0, Constant(700.0))
+    ),
+    "destroyed-emergency-saves": replace(
+        _PLAIN,
+        tiers=_TWO,
+        kinds=(Kind(0.7), Kind(0.3, 1)),
+        warnings=replace(_WARNED, survives=0),
+    ),
+    "emergency-saves-alone": replace(
+        _PLAIN,
+        tiers=(),
+        kinds=(Kind(0.8, 1), Kind(0.2, 2, nodes=2)),
+        warnings=Warnings(0.8, Lognormal(20.0, 1.0), 8.0, 6.0, Exponential(500.0), 10.0, 1),
+        work_s=1500.0,
+    ),
     "everything": Process(
         4000.0,
         Weibull(350.0, 0.7),
@@ -61,6 +84,11 @@ _PROCESSES = {
         spares=Spares(3, Constant(500.0)),
     ),
 }
+_PROCESSES["everything-more-fragile"] = replace(
+    _PROCESSES["everything"],
+    kinds=(Kind(0.5, 0, nodes=0), Kind(0.3, 1), Kind(0.2, 2, nodes=2)),
+    warnings=replace(_WARNED, false_alarms=Exponential(300.0), needs_s=15.0, survives=1),
+)
 
 
 class Recorded(RandomSource):
@@ -102,6 +130,7 @@ def test_job_by_job(name: str) -> None:
     total_s = [job.run(events) for job, events in zip(jobs, source.events, strict=True)]
     same(block.total_s, total_s)
     same(block.failures, [job.failures for job in jobs])
+    same(block.from_beginning, [job.from_beginning for job in jobs])
     for phase in ("detection", "waiting", "recovery", "emergency"):
         same(getattr(block, f"{phase}_s"), [job.spent_s[phase] for job in jobs])
     kept_s = block.work_s + block.saves_s
@@ -130,3 +159,74 @@ def test_the_cases_meet_what_they_are_about() -> None:
     assert block_of("false-alarms")[1] > block_of("warned")[1]
     assert block_of("bursts")[3] > 1.5 * block_of("three-tiers")[3]
     assert block_of("no-spares")[0] > block_of("spares")[0] > 0.0
+    assert block_of("no-node-is-ever-lost")[0] == 0.0 < block_of("software-failures")[0]
+    assert block_of("destroyed-emergency-saves")[2] > 1.1 * block_of("warned")[2]
+
+
+def test_who_begins_again() -> None:
+    def times(process: Process) -> float:
+        source = RandomSource(process, np.random.default_rng(1), 200)
+        return float(simulate_block(process, source, 200).from_beginning.mean())
+
+    assert times(_PROCESSES["every-moment"]) == 0.0
+    # Without a tier each failure of a job that has trained puts it back, but in a recovery.
+    alone = _PROCESSES["no-tier"]
+    source = RandomSource(alone, np.random.default_rng(1), 200)
+    block = simulate_block(alone, source, 200)
+    assert 0.9 * block.failures.sum() < block.from_beginning.sum() <= block.failures.sum()
+    # What an emergency save does not survive, and nothing else holds, begins again.
+    fragile = _PROCESSES["emergency-saves-alone"]
+    assert fragile.warnings is not None
+    lasting = replace(fragile, warnings=replace(fragile.warnings, survives=2))
+    assert times(fragile) > times(lasting) + 0.3 > 0.3
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_any_stack_job_by_job(seed: int) -> None:
+    """Tiers, kinds, warnings, bursts and spares as they come, at intervals that no float is."""
+    process = _any_process(seed)
+    source = Recorded(process, seed, 8)
+    block = simulate_block(process, source, 8)
+    jobs = [Job(process) for _ in range(8)]
+    same(block.total_s, [job.run(e) for job, e in zip(jobs, source.events, strict=True)])
+    same(block.from_beginning, [job.from_beginning for job in jobs])
+    for phase in ("detection", "waiting", "recovery", "emergency"):
+        same(getattr(block, f"{phase}_s"), [job.spent_s[phase] for job in jobs])
+
+
+def _any_process(seed: int) -> Process:
+    draw = np.random.default_rng(seed)
+
+    def one_of(*choices: Any) -> Any:
+        return choices[int(draw.integers(len(choices)))]
+
+    tiers, interval_s, survives = [], one_of(20.0, 33.3, 113.7, draw.uniform(20.0, 150.0)), 0
+    for _ in range(int(draw.integers(4))):
+        survives += int(draw.integers(3))
+        tiers.append(Tier(interval_s, one_of(0.0, 1.0, 7.5), one_of(0.0, 5.0, 40.0), survives))
+        interval_s *= int(draw.integers(1, 5))
+    warnings = Warnings(
+        coverage=one_of(0.3, 0.8, 1.0),
+        lead=one_of(Constant(30.0), Lognormal(20.0, 1.0)),
+        save_s=one_of(0.0, 4.0, 15.0),
+        restore_s=one_of(0.0, 9.0),
+        false_alarms=one_of(None, Exponential(150.0)),
+        needs_s=one_of(0.0, 10.0),
+        survives=int(draw.integers(4)),
+    )
+    return Process(
+        work_s=one_of(300.0, 900.0, 2000.0),
+        arrivals=one_of(Exponential(400.0), Weibull(400.0, 0.6), Lognormal(500.0, 1.0)),
+        tiers=tuple(tiers),
+        detection_s=one_of(0.0, 15.0),
+        regroup_s=one_of(0.0, 5.0),
+        overhead=one_of(0.0, 0.05),
+        kinds=one_of(
+            (Kind(),),
+            (Kind(0.6, 0, nodes=0), Kind(0.3, 1), Kind(0.1, 2, nodes=2)),
+            (Kind(0.5, 1), Kind(0.5, 3, nodes=3)),
+        ),
+        bursts=one_of(None, Bursts(0.3, 2, Exponential(15.0))),
+        warnings=one_of(None, warnings),
+        spares=one_of(None, Spares(int(draw.integers(3)), Constant(300.0))),
+    )

@@ -82,6 +82,103 @@ def test_a_state_of_every_moment_is_the_other_form() -> None:
     assert found.spent.lost_s == 0.0
 
 
+def test_announced_failures_lose_nothing() -> None:
+    """All announced long before, saved for in no time: the form of a state of every moment."""
+    long_before = Warnings(1.0, Constant(1e6), 0.0, 20.0)
+    process = Process(
+        1e4, Exponential(300.0), (), 40.0, regroup_s=5.0, overhead=0.1, warnings=long_before
+    )
+    found = simulate(process, _SEED, narrow=5e-4)
+    exact_s = float(
+        continuous_completion_s(
+            duration_s=1e4, overhead=0.1, mtbf_s=300.0, detection_s=40.0, recovery_s=25.0
+        )
+    )
+    assert abs(found.mean_s - exact_s) <= 3.0 * found.half_width_s / 1.96
+    assert (found.spent.lost_s, found.from_beginning) == (0.0, 0.0)
+    # With saves that take time only these are added: one for each failure that strikes training.
+    slow = simulate(replace(process, warnings=replace(long_before, save_s=3.0)), _SEED, narrow=5e-4)
+    assert slow.spent.lost_s == pytest.approx(0.0, abs=1e-6)
+    assert slow.from_beginning == 0.0
+    assert 2.0 * slow.failures < slow.spent.emergency_s < 2.7 * slow.failures
+
+
+@pytest.mark.parametrize(
+    "warnings",
+    [
+        None,
+        Warnings(0.0, Constant(1e6), 3.0, 20.0),
+        Warnings(1.0, Constant(2.9), 3.0, 20.0),
+        Warnings(1.0, Constant(5.0), 3.0, 20.0, needs_s=5.1),
+    ],
+    ids=["nothing", "never-announced", "always-too-late", "too-late-for-a-slow-save"],
+)
+def test_without_a_warning_in_time_a_job_begins_again(warnings: Warnings | None) -> None:
+    """All of its work is one stretch without a save, in the exact time's form."""
+    process = Process(600.0, Exponential(300.0), (), 40.0, regroup_s=5.0, warnings=warnings)
+    found = simulate(process, _SEED, narrow=0.01)
+    exact_s = float(
+        periodic_completion_s(
+            duration_s=600.0,
+            interval_s=1e9,
+            stall_s=0.0,
+            mtbf_s=300.0,
+            detection_s=40.0,
+            recovery_s=5.0,
+        )
+    )
+    assert abs(found.mean_s - exact_s) <= 3.0 * found.half_width_s / 1.96
+    assert found.spent.emergency_s == 0.0
+    # Each run of training that a failure ends; others strike recoveries.
+    assert 0.8 * found.failures < found.from_beginning < found.failures
+
+
+def test_failures_that_only_the_rarer_tier_survives() -> None:
+    """Then it is the only one that counts, and the saves of the other are part of its own."""
+    tiers = (Tier(100.0, 2.0, 1.0, survives=1), Tier(400.0, 12.0, 30.0, survives=9))
+    process = Process(
+        4_000.0, Exponential(900.0), tiers, 25.0, regroup_s=5.0, kinds=(Kind(1.0, 2, nodes=2),)
+    )
+    found = simulate(process, _SEED, narrow=1e-3)
+    exact_s = float(
+        periodic_completion_s(
+            duration_s=4_000.0,
+            interval_s=400.0,
+            stall_s=4 * 2.0 + 12.0,
+            mtbf_s=900.0,
+            detection_s=25.0,
+            recovery_s=35.0,
+        )
+    )
+    assert abs(found.mean_s - exact_s) <= 3.0 * found.half_width_s / 1.96
+    # If only it were there, with the same saves: the same jobs, one by one.
+    alone = replace(process, tiers=(Tier(400.0, 20.0, 30.0, survives=2),))
+    assert simulate(alone, _SEED, narrow=1e-3).mean_s == pytest.approx(found.mean_s, rel=1e-9)
+
+
+def test_kinds_that_a_tier_survives_are_all_one() -> None:
+    plain = Process(1e4, Exponential(900.0), (Tier(300.0, 5.0, 20.0, survives=1),), 30.0)
+    one = replace(plain, kinds=(Kind(1.0, 1),))
+    assert simulate(one, 4, most=800, block=400) == simulate(plain, 4, most=800, block=400)
+    fragile = replace(plain, kinds=(Kind(0.9, 1), Kind(0.1, 2, nodes=2)))
+    found = simulate(fragile, 4, most=800, block=400)
+    # Before the first save any failure begins again.
+    early = simulate(plain, 4, most=800, block=400).from_beginning
+    assert early + 0.05 * found.failures < found.from_beginning < 0.3 * found.failures
+
+
+def test_how_many_failures_are_saved_for() -> None:
+    """Announced, and early enough for the slowest save: both shares together."""
+    warnings = Warnings(0.7, Lognormal(20.0, 0.8), 8.0, 6.0, needs_s=12.0)
+    process = Process(1e3, Exponential(100.0), (), warnings=warnings)
+    events = RandomSource(process, np.random.default_rng(3), 40_000).following()
+    assert events.is_saved is not None
+    share = warnings.in_time_fraction
+    assert share == pytest.approx(0.7 * Lognormal(20.0, 0.8).at_least(12.0))
+    assert 0.3 < share < 0.6
+    assert abs(events.is_saved.mean() - share) <= 4.0 * (share * (1.0 - share) / 40_000) ** 0.5
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.data())
 def test_time_is_conserved_and_adds_up(data: st.DataObject) -> None:
@@ -99,6 +196,8 @@ def test_time_is_conserved_and_adds_up(data: st.DataObject) -> None:
         draw(cost_s),
         draw(cost_s),
         draw(st.sampled_from([None, Exponential(500.0)])),
+        needs_s=draw(cost_s),
+        survives=draw(st.integers(0, 2)),
     )
     process = Process(
         draw(st.floats(10.0, 3000.0)),
@@ -107,7 +206,7 @@ def test_time_is_conserved_and_adds_up(data: st.DataObject) -> None:
         detection_s=draw(cost_s),
         regroup_s=draw(cost_s),
         overhead=draw(st.floats(0.0, 0.5)),
-        kinds=draw(st.sampled_from([(Kind(),), (Kind(0.6), Kind(0.4, 2, nodes=2))])),
+        kinds=draw(st.sampled_from([(Kind(),), (Kind(0.6, nodes=0), Kind(0.4, 2, nodes=2))])),
         bursts=draw(st.sampled_from([None, Bursts(0.3, 2, Exponential(10.0))])),
         warnings=draw(st.sampled_from([None, warnings])),
         spares=draw(st.sampled_from([None, Spares(1, Lognormal(300.0, 0.5))])),
@@ -118,6 +217,7 @@ def test_time_is_conserved_and_adds_up(data: st.DataObject) -> None:
     for part in (block.detection_s, block.waiting_s, block.recovery_s, block.emergency_s):
         assert part.min() >= 0.0
     assert block.lost_s.min() >= -1e-9 * process.work_s
+    assert np.all(block.from_beginning <= block.failures)
     found = simulate(process, 3, most=count, block=count)
     assert sum(astuple(found.spent)) == pytest.approx(found.mean_s, rel=1e-9)
     assert found.p50_s <= found.p95_s <= found.p99_s
@@ -221,7 +321,8 @@ def test_a_job_that_gets_nowhere_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
         ({"tiers": (Tier(10.0, 0.0, 1.0), Tier(25.0, 0.0, 1.0))}, "whole multiple"),
         ({"tiers": (Tier(10.0, 0.0, 1.0), Tier(5.0, 0.0, 1.0))}, "whole multiple"),
         ({"kinds": (Kind(0.5), Kind(0.4))}, "add up to 1"),
-        ({"kinds": (Kind(1.0, nodes=-1),)}, "fewer than no nodes"),
+        ({"kinds": (Kind(1.0, nodes=-1),)}, "number of nodes below 0"),
+        ({"kinds": (Kind(1.5), Kind(-0.5))}, "a share or a number of nodes below 0"),
     ],
 )
 def test_what_cannot_be_is_refused(changes: dict[str, object], words: str) -> None:

@@ -65,6 +65,19 @@ def test_shapes_follow_their_laws() -> None:
         assert stats.kstest(drawn, law.cdf).pvalue > 0.01
 
 
+@pytest.mark.parametrize("name", _ALL)
+def test_at_least_is_the_share_of_what_is_drawn(name: str) -> None:
+    times = _ALL[name]
+    drawn = times.draw(np.random.default_rng(4), _COUNT)
+    for least_s in (1.0, 10.0, 20.5, 30.0, 45.0, 200.0):
+        share = times.at_least(least_s)
+        sigma = np.sqrt(share * (1.0 - share) / _COUNT)
+        assert abs(float(np.mean(drawn >= least_s)) - share) <= 4.0 * sigma + 1e-9
+    assert times.at_least(0.0) == times.at_least(-1.0) == 1.0
+    assert times.at_least(1e9) < 1e-6
+    assert times.at_least(15.0) >= times.at_least(25.0)
+
+
 @pytest.mark.parametrize("observed_s", [(), (0.0, 1.0), (1.0, float("inf")), (float("nan"),)])
 def test_observed_times_have_to_be_times(observed_s: tuple[float, ...]) -> None:
     with pytest.raises(UserError, match="above zero"):

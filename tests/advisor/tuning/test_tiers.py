@@ -9,7 +9,7 @@ import pytest
 from advisor.defaults import resolve
 from advisor.recommendation import EvidenceCode
 from advisor.scenario import IntervalPolicy, Scenario, ScenarioInput
-from advisor.tuning.tiers import Tiers, combinations_of, survives, tiers_of
+from advisor.tuning.tiers import Tiers, combinations_of, tiers_of
 from db.records import ClusterEvidence
 
 
@@ -20,18 +20,6 @@ def scenario(evidence: ClusterEvidence, **more: Any) -> Scenario:
 
 def tiers(evidence: ClusterEvidence, most_replicas: int = 1, **more: Any) -> Tiers:
     return tiers_of(evidence, scenario(evidence, **more), most_replicas)
-
-
-def test_what_survives_is_where_the_state_lies(matilda: ClusterEvidence) -> None:
-    found = {
-        name: survives(each, each.default_replicas) for name, each in matilda.mechanisms.items()
-    }
-    assert found == {
-        **dict.fromkeys(("ft1", "ft3"), inf),
-        **dict.fromkeys(("ft2", "ft4", "ft5"), 1.0),
-        "ft6": 2.0,
-        **dict.fromkeys(("ft7", "ft8", "ft9"), 1.0),
-    }
 
 
 def test_tiers_are_the_candidates(matilda: ClusterEvidence) -> None:
