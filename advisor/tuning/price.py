@@ -196,7 +196,7 @@ def _bounds(
     high = max(np.floor(longest / pairs[-1][1]), 1.0) if len(pairs) > 1 else longest
     low = max(np.ceil(each.shortest_steps / m) for each, m in pairs)
     left = max_overhead - (load.base - 1.0)
-    if left < 0.0 or (left == 0.0 and stall_s > 0.0):
+    if left < 0.0:
         return 1.0, 0.0
     if np.isfinite(left) and stall_s > 0.0:
         low = max(low, float(shortest_within(stall_s, np.asarray(step_s), left)))

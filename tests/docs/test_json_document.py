@@ -434,8 +434,8 @@ def test_the_schema_of_tuning_knows_every_field_and_every_code(
         ("tuned_setting", Setting),
         ("timeout_price", TimeoutPrice),
         ("spares_price", SparesPrice),
-        ("simulated", Simulated),
-        ("spent", Spent),
+        ("tuned_simulation", Simulated),
+        ("time_spent", Spent),
     ):
         assert set(definitions[name]["required"]) == {f.name for f in fields(kind)}, name
     assert definitions["scenario"] == SCHEMA["$defs"]["scenario"]

@@ -43,7 +43,7 @@ def time_s(loaded: Load, intervals: tuple[int, ...]) -> float:
 
 @_SETTINGS
 @given(
-    stall_s=st.floats(0.0, 100.0),
+    stall_s=st.one_of(st.just(0.0), st.floats(1e-9, 100.0)),
     mtbf_s=st.floats(300.0, 1e6),
     fixed_s=st.floats(0.0, 200.0),
     limit=st.one_of(st.none(), st.floats(0.0, 1.0)),
