@@ -10,7 +10,7 @@ from advisor.recommendation import Recommendation
 from advisor.report import make_report
 from advisor.reports import next_words, words
 from advisor.saved import save
-from app import address, data, tool_settings
+from app import address, data, percentiles, tool_settings
 from app.markdown import escape, message
 from app.shown import Shown
 from app.widgets import answered, bullets, figure, section, table, take_along
@@ -20,12 +20,12 @@ _BADGES = {"M": ("measured", "green"), "E": ("extrapolated", "orange"), "D": ("d
 
 def page(shown: Shown) -> None:
     """The scenario's answer."""
-    address.await_later(*tool_settings.FIELDS)
+    address.await_later(*percentiles.FIELDS, *tool_settings.FIELDS)
     recommendation = answered(shown)
     if recommendation is None:
         return
     _answer(recommendation)
-    # Filled in last: the answer does not wait for the draws.
+    # Filled in last, as what is late: the answer waits neither for draws nor for simulations.
     beside = st.container()
     for warning in recommendation.warnings:
         st.warning(message(warning), icon=":material/warning:")
@@ -39,13 +39,15 @@ def page(shown: Shown) -> None:
         st.subheader("Candidates")
         table(words.CANDIDATE_HEADER, map(words.candidate_cells, recommendation.candidates))
         st.caption(words.EVIDENCE_LEGEND)
-    below = st.container()
+    below, late = st.container(), st.container()
     section("What would flip it", map(words.crossover_line, recommendation.crossovers))
     section("Not offered", map(words.excluded_line, recommendation.excluded))
     tool_settings.choose(shown, recommendation)
     _details(recommendation)
     _take_away(shown, recommendation)
     _how_sure(shown, recommendation, beside, below)
+    with late:
+        percentiles.choose(shown, recommendation)
 
 
 def _how_sure(
