@@ -10,7 +10,7 @@ from advisor.recommendation import Recommendation
 from advisor.report import make_report
 from advisor.reports import next_words, words
 from advisor.saved import save
-from app import address, data, percentiles, tool_settings
+from app import address, data, mtbf_range, percentiles, tool_settings
 from app.markdown import escape, message
 from app.shown import Shown
 from app.widgets import answered, bullets, figure, section, table, take_along
@@ -20,13 +20,14 @@ _BADGES = {"M": ("measured", "green"), "E": ("extrapolated", "orange"), "D": ("d
 
 def page(shown: Shown) -> None:
     """The scenario's answer."""
-    address.await_later(*percentiles.FIELDS, *tool_settings.FIELDS)
+    address.await_later(mtbf_range.FIELD, *percentiles.FIELDS, *tool_settings.FIELDS)
     recommendation = answered(shown)
     if recommendation is None:
         return
     _answer(recommendation)
     # Filled in last, as what is late: the answer waits neither for draws nor for simulations.
     beside = st.container()
+    recommendation = mtbf_range.choose(shown, recommendation)
     for warning in recommendation.warnings:
         st.warning(message(warning), icon=":material/warning:")
     if any(c.terms for c in recommendation.candidates):
