@@ -14,6 +14,7 @@ import streamlit as st
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
+from advisor import saved_mtbf
 from advisor.arrivals import Law
 from advisor.campaign_view import CampaignRows, CampaignView, as_it_stands, read_campaign, view_of
 from advisor.coverage import Coverage
@@ -33,6 +34,7 @@ from db import run_queries
 from db.calibration_queries import CalibrationSession, newest_calibration
 from db.campaign_queries import CampaignSummary, list_campaigns
 from db.errors import DatabaseError, InvalidDataError, QueryRefusedError
+from db.failure_store import failure_estimate_names
 from db.pooling import Mean
 from db.queries import change_token, cluster_names, evidence_version
 from db.records import Arrivals, ClusterEvidence, Exposure, RunSummary
@@ -161,6 +163,18 @@ def calibration(cluster: str) -> CalibrationSession | None:
     """The newest calibration of a cluster; None where it has none of its own."""
     with database() as engine:
         return _calibration(url(), cluster, token(engine))
+
+
+def estimate_names() -> tuple[str, ...]:
+    """The names of all saved failure estimates, the newest first."""
+    with database() as engine, reading(engine) as connection:
+        return failure_estimate_names(connection)
+
+
+def named_mtbf(name: str) -> saved_mtbf.NamedMtbf:
+    """A saved estimate's MTBF. Raises NotFoundError, and UserError where it is none of jobs."""
+    with database() as engine:
+        return saved_mtbf.named_mtbf(engine, name)
 
 
 def recommend(found: Loaded, scenario: Scenario) -> Recommendation:

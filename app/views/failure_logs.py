@@ -21,7 +21,7 @@ from advisor.saved_mtbf import parse_estimate_name, save
 from advisor.scenario import require_in_range
 from advisor.units import parse_duration_s
 from app import address, data
-from app.form import MTBF, NODE_MTBF, NODES
+from app.form import INSTEAD_OF_MTBF, MTBF
 from app.markdown import escape, message
 from app.shown import Shown
 from app.widgets import bullets, section, table
@@ -30,7 +30,7 @@ from db.records import FailureScope
 
 _LARGEST_MB = 200
 _MOST_DIGITS = len(str(MOST_ASKED_NODES))
-_READ = "_failure_log"
+_READ, _SAVED = "_failure_log", "_saved_estimate"
 _COUNTS = {
     CountMode.INFRA.value: "the cluster's failures",
     CountMode.ABORT.value: "these, and jobs that end by an error of their own",
@@ -187,16 +187,24 @@ def _use(shown: Shown, found: Estimate) -> None:
         st.caption("The scenario in the sidebar has this MTBF: Recommend answers for it.")
     elif st.button("Take it into the scenario", key="use_mtbf"):
         address.put(MTBF, written)
-        for field in (NODES, NODE_MTBF):
+        for field in INSTEAD_OF_MTBF:
             address.put(field, "")
         st.rerun()
 
 
 def _keep(found: Estimate) -> None:
     name = st.text_input(
-        "Name", key="estimate_name", max_chars=60, placeholder="such as cluster-2024"
+        "Name",
+        key="estimate_name",
+        max_chars=60,
+        placeholder="such as cluster-2024",
+        help="Letters, digits, dots, dashes and underscores; what a name stands for never changes.",
     )
-    if not st.button("Save in the database", key="save_estimate"):
+    clicked = st.button("Save in the database", key="save_estimate")
+    just_saved: str | None = st.session_state.pop(_SAVED, None)
+    if just_saved is not None:
+        bullets([_saved_words(just_saved, found)])
+    if not clicked:
         return
 
     def write() -> bool:
@@ -213,4 +221,15 @@ def _keep(found: Estimate) -> None:
         st.error(message(error))
         return
     if saved:
-        bullets([f"Saved: `advisor recommend --mtbf-from {name}` uses it."])
+        # The sidebar was drawn before, without the new name.
+        st.session_state[_SAVED] = name
+        st.rerun()
+
+
+def _saved_words(name: str, found: Estimate) -> str:
+    if found.scope is not FailureScope.JOB or found.mtbf.mtbf_s is None:
+        return f"Saved as {name}; Recommend takes only MTBFs of jobs, with a failure at least."
+    return (
+        f"Saved: the sidebar has {name} under MTBF from a failure log, and "
+        f"`advisor recommend --mtbf-from {name}` uses it too."
+    )
