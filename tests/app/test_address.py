@@ -152,3 +152,21 @@ def test_names_of_fields_further_down_are_known(page: Page) -> None:
     assert "The address" not in texts(shown)
     shown.text_input(key="mtbf").set_value("1h").run()
     assert shown.selectbox(key="x").value == "restore"
+
+
+def test_fields_that_a_mistake_takes_away_come_back_as_they_were(page: Page) -> None:
+    asked = {"mtbf_factor": "3", "weibull_shape": "0.7", "tool": "dcp", "candidate": "ft3"}
+    shown = page("recommend", **asked)
+    held = fields(shown)
+    shown.text_input(key="mtbf").set_value("soon").run()
+    assert "tool" not in fields(shown)
+    shown.run()
+    shown.text_input(key="mtbf").set_value("4h").run()
+    assert fields(shown) == held
+    assert shown.query_params["tool"] == "dcp"
+    assert not shown.warning or "The address" not in texts(shown)
+    # What was emptied before stays empty.
+    shown.text_input(key="mtbf-factor").set_value("").run()
+    shown.text_input(key="mtbf").set_value("soon").run()
+    shown.text_input(key="mtbf").set_value("4h").run()
+    assert fields(shown) == held | {"mtbf-factor": ""}
