@@ -64,13 +64,15 @@ def _how_sure(
     beside.markdown(escape(words.sure_line(pick)))
     with below, st.expander("How sure this is, and which cell to measure next"):
         section("How sure", words.uncertainty_lines(known))
-        st.subheader("Measure this cell next")
+        st.subheader(next_words.TITLE)
         helpful = next_words.helpful(cells)
         if helpful:
             table(next_words.HEADER, map(next_words.cells_row, helpful))
+            st.caption(next_words.BASIS)
             st.code(helpful[0].command, language="console", wrap_lines=True)
-        else:
-            bullets([next_words.ONLY_TOGETHER])
+        rest = next_words.rest_line(cells)
+        if rest is not None:
+            bullets([rest])
 
 
 def _answer(recommendation: Recommendation) -> None:
