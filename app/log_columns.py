@@ -1,7 +1,6 @@
 """Which column of an uploaded table holds what; part of the page Failure logs."""
 
 from collections.abc import Sequence
-from itertools import cycle
 
 import streamlit as st
 
@@ -44,8 +43,8 @@ def choose(columns: Sequence[str]) -> dict[str, str] | None:
     if not row:
         return {}
     kind = RowKind(row)
-    places = cycle(st.columns(3))
-    chosen = {each.name: _column(next(places), each, columns) for each in meanings_of(kind)}
+    with st.container(horizontal=True):
+        chosen = {each.name: _column(each, columns) for each in meanings_of(kind)}
     told = {name: column for name, column in chosen.items() if column}
     try:
         require(kind, told)
@@ -55,13 +54,14 @@ def choose(columns: Sequence[str]) -> dict[str, str] | None:
     return told
 
 
-def _column(where: object, meaning: Meaning, columns: Sequence[str]) -> str:
+def _column(meaning: Meaning, columns: Sequence[str]) -> str:
     return address.choice(
-        where,
+        st,
         meaning.label,
         f"{_COLUMN}{meaning.name}",
         columns,
         "",
         nothing="none",
         help=meaning.holds,
+        width=220,
     )

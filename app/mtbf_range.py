@@ -28,8 +28,8 @@ def choose(shown: Shown, recommendation: Recommendation) -> Recommendation:
         FIELD,
         max_chars=20,
         placeholder="such as 2",
-        help="The MTBF may then be as much shorter or longer than stated. Shown is the choice "
-        "that takes at most the least longer than the soonest one, whatever the MTBF is.",
+        help="The MTBF may then be as much shorter or longer than stated. The choice is shown "
+        "that loses least, at the worst MTBF of that range, against what is the best there.",
     )
     if not text.strip():
         return recommendation

@@ -47,8 +47,8 @@ def choose(shown: Shown, recommendation: Recommendation) -> None:
         max_chars=20,
         placeholder=_SHAPE_EXAMPLE,
         disabled=arrivals != Arrivals.WEIBULL,
-        help="From 0.3 to 5. Below 1, failures come in bursts with long quiet times between; the "
-        "page Failure logs gives that of a log.",
+        help=f"From {SHAPES[0]:g} to {SHAPES[1]:g}. Below 1, failures come in bursts with long "
+        "quiet times between; the page Failure logs gives that of a log.",
     )
     if not arrivals:
         return

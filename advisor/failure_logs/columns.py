@@ -37,7 +37,7 @@ _EVENT, _COUNT, _JOB = RowKind
 MEANINGS = (
     Meaning("time", "Time", "When it failed.", (_EVENT,)),
     Meaning("count", "Count", "How many failures the row stands for.", (_COUNT,)),
-    Meaning("state", "State", "How the job ended, in Slurm's words: NODE_FAIL, FAILED.", (_JOB,)),
+    Meaning("state", "State", "How it ended, in Slurm's words: NODE_FAIL, COMPLETED.", (_JOB,)),
     Meaning("start", "Start", "When the job started.", (_JOB,)),
     Meaning("end", "End", "When it ended; nothing while it runs.", (_JOB,)),
     Meaning("duration", "Duration", "How long it ran, with its unit, instead of the end.", (_JOB,)),
