@@ -31,11 +31,16 @@ def helpful(found: NextCells) -> list[CellValue]:
 
 
 def rest_line(found: NextCells) -> str | None:
-    """What measuring the cells that are not `helpful` could do; None where there are none."""
+    """What measuring the cells that are not `helpful` could do; None where all are, and where
+    nothing is weighed at all."""
     useful = helpful(found)
     rest = len(found.cells) - len(useful)
-    if not rest:
+    if found.mechanism is None or (useful and not rest):
         return None
+    if not found.cells:
+        return (
+            "No cell can be weighed: none of them has a number of which one knows how it scatters."
+        )
     if not useful:
         return f"{BY_SCATTER}, measuring any one cell again cannot change the pick."
     others = "The other cell" if rest == 1 else f"Each of the {rest} other cells"
