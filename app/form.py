@@ -159,13 +159,13 @@ def _derived_mtbf(where: DeltaGenerator, estimates: Sequence[str], drawn: _Drawn
         nothing="none" if estimates else "none is saved yet",
         help="What the page Failure logs, or `advisor mtbf`, saved under a name.",
     )
-    left, right = where.columns(2)
+    of_log = where.container()
     nodes = address.text(
-        left, _NODES_LABEL, NODES, max_chars=9, placeholder="such as 64",
+        where, _NODES_LABEL, NODES, max_chars=9, placeholder="such as 64",
         help="How many nodes the job has; it fails when any of them does.",
     )  # fmt: skip
     node_mtbf = address.text(
-        right, _NODE_MTBF_LABEL, NODE_MTBF, max_chars=100, placeholder="such as 180d",
+        where, _NODE_MTBF_LABEL, NODE_MTBF, max_chars=100, placeholder="such as 180d",
         help="Mean time between failures of one node.",
     )  # fmt: skip
     by_node = bool(nodes.strip() or node_mtbf.strip())
@@ -179,12 +179,13 @@ def _derived_mtbf(where: DeltaGenerator, estimates: Sequence[str], drawn: _Drawn
                 f"{_MTBF_FROM_LABEL}: {_NODES_LABEL} and {_NODE_MTBF_LABEL} say the MTBF too: "
                 "empty them, or choose no log"
             )
-        return _mtbf_of_log(where, name, drawn)
+        return _mtbf_of_log(of_log, name, drawn)
     except UserError as error:
-        where.error(message(error))
         if name:
+            of_log.error(message(error))
             drawn.wrong.append(_MTBF_FROM_LABEL)
         else:
+            where.error(message(error))
             drawn.wrong.append(_NODE_MTBF_LABEL if nodes.strip() else _NODES_LABEL)
         return ""
 

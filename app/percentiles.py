@@ -10,7 +10,7 @@ from advisor.reports import simulation_words
 from app import address, data
 from app.markdown import escape, message
 from app.shown import Shown
-from app.widgets import bullets, table
+from app.widgets import bullets, wide_table
 from db.records import Arrivals
 
 FIELDS = ("arrivals", "weibull-shape")
@@ -37,8 +37,8 @@ def choose(shown: Shown, recommendation: Recommendation) -> None:
         "",
         nothing="not simulated",
         format_func=_LAWS.__getitem__,
-        help="How failures follow each other; the MTBF stays their mean. A simulation takes "
-        "seconds.",
+        help="How failures follow each other; the MTBF stays their mean. It takes a second; with "
+        "tens of thousands of failures in one job, up to a minute.",
     )
     shape = address.text(
         shape_field,
@@ -68,7 +68,8 @@ def _percentiles(shown: Shown, recommendation: Recommendation, law: Law) -> None
         return
     if simulated.found:
         rows = (simulation_words.row(*each) for each in simulated.found)
-        table(simulation_words.HEADER, rows)
+        alt = "Percentiles of each candidate's completion time"
+        wide_table(simulation_words.HEADER, rows, "percentiles", alt)
         st.caption(escape(simulation_words.basis_line(law, data.SEED)))
     notes = list(simulation_words.notes(simulated))
     if notes:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from advisor.arrivals import Law
 from advisor.inputs import written
 from advisor.recommendation import Candidate
-from advisor.reports.words import label, steps
+from advisor.reports.words import steps
 from advisor.scenario import Scenario
 from advisor.simulation.candidate import SimulatedCandidates
 from advisor.simulation.run import Simulated
@@ -21,7 +21,7 @@ def row(candidate: Candidate, found: Simulated) -> tuple[str, ...]:
     """One candidate under `HEADER`."""
     times_s = (found.p50_s, found.p95_s, found.p99_s, found.mean_s, found.half_width_s)
     return (
-        label(candidate),
+        candidate.mechanism.upper(),
         _ABSENT if candidate.interval_steps is None else steps(candidate.interval_steps),
         *map(format_duration, times_s),
         format_number(found.failures),

@@ -35,7 +35,7 @@ def test_rows_and_notes(matilda: ClusterEvidence) -> None:
     found = recommend(matilda, replace(_ASKED, warning_lead_s=2.0))
     failures = Failures(Law(Arrivals.POISSON))
     few = simulate_candidates(found, failures, 0, narrow=1e-9, most=4)
-    rows = {row[0].split()[0]: row for row in (simulation_words.row(*e) for e in few.found)}
+    rows = {row[0]: row for row in (simulation_words.row(*e) for e in few.found)}
     assert set(rows) == {"FT1", "FT4"}
     assert all(len(row) == len(simulation_words.HEADER) for row in rows.values())
     assert rows["FT4"][1] == "–"
