@@ -32,9 +32,9 @@ def row(candidate: Candidate, found: Simulated) -> tuple[str, ...]:
 def basis_line(law: Law, seed: int) -> str:
     """What the numbers are, and what they rest on."""
     return (
-        f"Simulated, not measured: arrivals {_law_words(law)}, seed {seed}. Within P50, P95 and "
-        "P99 so many percent of the simulated jobs ended; the mean is within ± in 95 % of all "
-        "simulations; failures are those of one job. They strike recoveries and saves too, and "
+        f"Simulated, not measured: arrivals {_law_words(law)}, seed {seed}. P95 is the time within "
+        "which 95 % of the simulated jobs ended; ± is half the width of the mean's 95 % interval; "
+        "failures are those of one job, in the mean. They strike recoveries and saves too, and "
         "there is always a node to replace a lost one."
     )
 
