@@ -313,11 +313,11 @@ def require_input(option: str) -> Input:
 def written(scenario: Scenario, *, assumed: bool = False) -> dict[str, str]:
     """What was stated of a scenario, as texts by option name that read back to the same values.
 
-    With `assumed`, also what was filled in.
+    What is required always is, wherever it is from. With `assumed`, also what was filled in.
     """
     return {
         each.option: each.write(value)
         for each in INPUTS
-        if (assumed or each.field not in scenario.assumed)
+        if (assumed or each.required or each.field not in scenario.assumed)
         and (value := getattr(scenario, each.field)) is not None
     }

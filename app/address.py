@@ -20,7 +20,7 @@ import streamlit as st
 from app.markdown import message
 
 _WRITTEN, _PAGE, _COMING, _SHOWN, _AWAITED = "_written", "_page", "_coming", "_shown", "_awaited"
-_DEFAULTS = "_defaults"
+_DEFAULTS, _KEPT = "_defaults", "_kept"
 _LISTED = 12
 _Values = dict[str, list[str]]
 
@@ -42,6 +42,8 @@ def begin(page: str) -> None:
     if is_news:
         gone: _Values = {key: [] for key in state.get(_SHOWN, {}) if _WRITTEN in state}
         state[_COMING] = {**gone, **said}
+    if is_news or changed_page:
+        state[_KEPT] = {}
     state.setdefault(_COMING, {})
     state[_SHOWN], state[_AWAITED] = {}, set()
 
@@ -52,7 +54,8 @@ def end(notices: Any) -> None:
     coming: _Values = st.session_state[_COMING]
     untaken = {key: values for key, values in coming.items() if key not in fields}
     _say_unknown(notices, [key for key, values in untaken.items() if values and not _awaited(key)])
-    st.session_state[_COMING] = {key: v for key, v in untaken.items() if _awaited(key)}
+    waiting = {key: values for key, values in untaken.items() if _awaited(key)}
+    st.session_state[_COMING] = {**_held_before(fields), **waiting}
     wanted = {key: field.values for key, field in fields.items() if field.in_address}
     if wanted != _said():
         st.query_params.from_dict(wanted)
@@ -75,7 +78,8 @@ def everything() -> _Values:
 
 
 def await_later(*keys: str) -> None:
-    """Names that this page knows though it may not draw their fields now."""
+    """Names that this page knows though it may not draw their fields now; what the fields held
+    when they were drawn last, they hold again."""
     st.session_state[_AWAITED].update(keys)
 
 
@@ -159,6 +163,18 @@ def _fields() -> dict[str, _Field]:
 
 def _awaited(key: str) -> bool:
     return key in st.session_state[_AWAITED]
+
+
+def _held_before(fields: dict[str, _Field]) -> _Values:
+    """What awaited fields held that are not drawn now, as far as it was not their default:
+    Streamlit forgets it."""
+    kept: _Values = st.session_state.setdefault(_KEPT, {})
+    for key, field in fields.items():
+        if _awaited(key) and field.in_address:
+            kept[key] = field.values
+        else:
+            kept.pop(key, None)
+    return {key: values for key, values in kept.items() if _awaited(key) and key not in fields}
 
 
 def _seed(key: str, default: Any, read: Any) -> None:

@@ -14,13 +14,17 @@ import streamlit as st
 from pydantic import ValidationError
 from sqlalchemy import Engine
 
+from advisor import saved_mtbf
+from advisor.arrivals import Law
 from advisor.campaign_view import CampaignRows, CampaignView, as_it_stands, read_campaign, view_of
 from advisor.coverage import Coverage
 from advisor.coverage import coverage as covered
 from advisor.decide import decide
 from advisor.evidence import load_evidence
 from advisor.recommendation import Recommendation, Uncertainty, Versions
+from advisor.report import scenario_digest
 from advisor.scenario import Scenario
+from advisor.simulation.candidate import Failures, SimulatedCandidates, simulate_candidates
 from advisor.uncertainty.answer import uncertainty_of
 from advisor.uncertainty.cells import NextCells, next_cells
 from advisor.uncertainty.propagation import tabled_costs
@@ -30,9 +34,10 @@ from db import run_queries
 from db.calibration_queries import CalibrationSession, newest_calibration
 from db.campaign_queries import CampaignSummary, list_campaigns
 from db.errors import DatabaseError, InvalidDataError, QueryRefusedError
+from db.failure_store import failure_estimate_names
 from db.pooling import Mean
 from db.queries import change_token, cluster_names, evidence_version
-from db.records import ClusterEvidence, Exposure, RunSummary
+from db.records import Arrivals, ClusterEvidence, Exposure, RunSummary
 from db.run_queries import RunChoices, RunFilter
 from db.run_record import Record
 from db.schema import HEAD, check_schema
@@ -41,6 +46,10 @@ from db.session import database_url, open_engine, reading
 T = TypeVar("T")
 _CLUSTERS_KEPT = 8
 _LISTS_KEPT = 16
+SEED = 0
+"""Of the simulation."""
+_PRECISION, _MOST_JOBS = 1e-3, 100_000
+"""With the seed, what `advisor simulate` takes where it is not told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +165,18 @@ def calibration(cluster: str) -> CalibrationSession | None:
         return _calibration(url(), cluster, token(engine))
 
 
+def estimate_names() -> tuple[str, ...]:
+    """The names of all saved failure estimates, the newest first."""
+    with database() as engine, reading(engine) as connection:
+        return failure_estimate_names(connection)
+
+
+def named_mtbf(name: str) -> saved_mtbf.NamedMtbf:
+    """A saved estimate's MTBF. Raises NotFoundError, and UserError where it is none of jobs."""
+    with database() as engine:
+        return saved_mtbf.named_mtbf(engine, name)
+
+
 def recommend(found: Loaded, scenario: Scenario) -> Recommendation:
     """The answer, exactly as the command line computes it."""
     return decide(found.evidence, scenario, Versions(advisor_version(), HEAD, found.version))
@@ -167,6 +188,16 @@ def how_sure(found: Loaded, recommendation: Recommendation) -> tuple[Uncertainty
     costs = tabled_costs(evidence, recommendation.scenario, recommendation.candidates)
     known = uncertainty_of(evidence, recommendation, costs=costs)
     return known, next_cells(evidence, recommendation, costs=costs, known=known)
+
+
+def simulated(found: Loaded, recommendation: Recommendation, law: Law) -> SimulatedCandidates:
+    """How late the job may end with each candidate, as the command line simulates it.
+
+    Simulated once for one scenario, evidence and law. Raises UserError where no job gets to its
+    end.
+    """
+    digest = scenario_digest(recommendation.scenario)
+    return _simulated(found.version, digest, law.arrivals.value, law.shape, recommendation)
 
 
 def token(engine: Engine) -> str:
@@ -190,6 +221,15 @@ def or_explain(read: Callable[[], T]) -> T | None:
 @st.cache_resource(max_entries=4, show_spinner=False)
 def _engine(address: str) -> Engine:
     return open_engine(address)
+
+
+# The scenario's digest and the evidence's version stand for the answer, which is not looked at.
+@st.cache_resource(max_entries=_LISTS_KEPT, show_spinner="Simulating the candidates")
+def _simulated(
+    version: str, digest: str, arrivals: str, shape: float, _answer: Recommendation
+) -> SimulatedCandidates:
+    failures = Failures(Law(Arrivals(arrivals), shape))
+    return simulate_candidates(_answer, failures, SEED, narrow=_PRECISION, most=_MOST_JOBS)
 
 
 @st.cache_data(max_entries=4, show_spinner=False)

@@ -1,6 +1,7 @@
 """The scenario in the sidebar: one field an input, each in the page's address."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,15 +17,23 @@ from advisor.inputs import (
     read_inputs,
     require_input,
 )
+from advisor.saved_mtbf import NamedMtbf
 from advisor.scenario import require_in_range
 from advisor.scenario_file import LARGEST_FILE_BYTES, parse_scenario_text
-from app import address
-from app.markdown import message
+from advisor.units import format_duration
+from app import address, data
+from app.markdown import escape, message
 from app.shown import Filled
 from db.records import ClusterEvidence
 
-MTBF, NODES, NODE_MTBF = "mtbf", "nodes", "node-mtbf"
-_NODE_MTBF_LABEL = "MTBF of a node"
+MTBF, MTBF_FROM, NODES, NODE_MTBF = "mtbf", "mtbf-from", "nodes", "node-mtbf"
+INSTEAD_OF_MTBF = (MTBF_FROM, NODES, NODE_MTBF)
+"""Fields that decide the MTBF where they are filled in."""
+_MTBF_FROM_LABEL, _NODES_LABEL, _NODE_MTBF_LABEL = (
+    "MTBF from a failure log",
+    "Nodes",
+    "MTBF of a node",
+)
 REPEATED = ("mechanism",)
 """Inputs with several values: one parameter of the address each."""
 _STARTING = {"architecture": "a2", "mtbf": "4h"}
@@ -32,6 +41,15 @@ _STARTING = {"architecture": "a2", "mtbf": "4h"}
 _STARTING_STATE = "204.7MB"
 """Of the default cluster, which measured each architecture at several sizes."""
 _OPENED = "_opened_file"
+
+
+@dataclass(slots=True)
+class _Drawn:
+    """What is known of the form once its fields are drawn: the labels of the mistaken ones, and the
+    saved MTBF that is used, if one is."""
+
+    wrong: list[str] = field(default_factory=list)
+    named: NamedMtbf | None = None
 
 
 def first_cluster(names: Sequence[str]) -> str:
@@ -47,46 +65,53 @@ def choose_cluster(names: Sequence[str]) -> str:
     )
 
 
-def scenario_form(cluster: str, evidence: ClusterEvidence) -> Filled:
-    """Every input as typed, and what they mean; mistakes are said beside their field."""
+def scenario_form(cluster: str, evidence: ClusterEvidence, estimates: Sequence[str]) -> Filled:
+    """Every input as typed, and what they mean; mistakes are said beside their field.
+
+    `estimates`: the names of the saved failure estimates.
+    """
     # As on the command line, the default cluster is one that nobody stated.
     texts = {"cluster": "" if cluster == DEFAULT_CLUSTER else cluster}
-    wrong: list[str] = []
+    drawn = _Drawn()
     with st.sidebar:
         _open_file()
         for group in Group:
             with st.expander(group.value, expanded=group in (Group.JOB, Group.FAILURES)):
-                texts |= _group(group, evidence, wrong)
-    if wrong:
-        return Filled(None, tuple(wrong))
+                texts |= _group(group, evidence, estimates, drawn)
+    if drawn.wrong:
+        return Filled(None, tuple(drawn.wrong))
     try:
-        return Filled(read_inputs(texts))
+        return Filled(read_inputs(texts), named=drawn.named)
     except UserError as error:
         # Every field by itself is right, so this is about several of them.
         st.sidebar.error(message(error))
         return Filled(None)
 
 
-def _group(group: Group, evidence: ClusterEvidence, wrong: list[str]) -> dict[str, str]:
-    """The group's fields as typed; the labels of mistaken ones are added to `wrong`."""
+def _group(
+    group: Group, evidence: ClusterEvidence, estimates: Sequence[str], drawn: _Drawn
+) -> dict[str, str]:
+    """The group's fields as typed."""
     # Drawn below, but first: what it says decides whether the MTBF may be empty.
     above, below = st.container(), st.container()
-    derived = _mtbf_from_nodes(below, wrong) if group is Group.FAILURES else None
+    derived = _derived_mtbf(below, estimates, drawn) if group is Group.FAILURES else None
     texts = {}
     with above:
         for each in INPUTS:
             if each.group is not group or each.option == "cluster":
                 continue
-            text = _field(each, evidence)
-            if each.option == MTBF and derived is not None:
-                text = derived
+            is_derived = each.option == MTBF and derived is not None
+            text = _field(each, evidence, locked=is_derived and drawn.named is not None)
+            if is_derived:
+                text = derived or ""
             elif not _is_right(each, text):
-                wrong.append(each.label)
+                drawn.wrong.append(each.label)
             texts[each.option] = text
     return texts
 
 
-def _field(each: Input, evidence: ClusterEvidence) -> str:
+def _field(each: Input, evidence: ClusterEvidence, *, locked: bool = False) -> str:
+    """The field as typed; a `locked` text shows its value, and nobody can change it."""
     default = _STARTING.get(each.option, "")
     if each.option == "state-size" and evidence.cluster.cluster == DEFAULT_CLUSTER:
         default = _STARTING_STATE
@@ -110,6 +135,7 @@ def _field(each: Input, evidence: ClusterEvidence) -> str:
         default,
         max_chars=100,
         placeholder=each.default or each.example,
+        disabled=locked,
         help=f"{each.help} Written as {each.example}.",
     )
 
@@ -120,22 +146,66 @@ def _select(each: Input, options: Sequence[str], default: str) -> str:
     )
 
 
-def _mtbf_from_nodes(where: DeltaGenerator, wrong: list[str]) -> str | None:
-    """Node MTBF / nodes, for people who know these instead; None if they are not filled in."""
-    where.caption("Or from one node's MTBF, which then decides:")
-    left, right = where.columns(2)
-    nodes = address.text(left, "Nodes", NODES, max_chars=9, placeholder="such as 64")
-    node_mtbf = address.text(
-        right, _NODE_MTBF_LABEL, NODE_MTBF, max_chars=100, placeholder="such as 180d"
+def _derived_mtbf(where: DeltaGenerator, estimates: Sequence[str], drawn: _Drawn) -> str | None:
+    """The MTBF for people who know a log or a node's instead; None if neither is filled in, and
+    nothing, with the mistake beside the fields, if they cannot be used."""
+    where.caption("Or from a saved log, or from one node's MTBF, which then decides:")
+    name = address.choice(
+        where,
+        _MTBF_FROM_LABEL,
+        MTBF_FROM,
+        estimates,
+        "",
+        nothing="none" if estimates else "none is saved yet",
+        help="What the page Failure logs, or `advisor mtbf`, saved under a name.",
     )
-    if not (nodes.strip() or node_mtbf.strip()):
+    of_log = where.container()
+    nodes = address.text(
+        where, _NODES_LABEL, NODES, max_chars=9, placeholder="such as 64",
+        help="How many nodes the job has; it fails when any of them does.",
+    )  # fmt: skip
+    node_mtbf = address.text(
+        where, _NODE_MTBF_LABEL, NODE_MTBF, max_chars=100, placeholder="such as 180d",
+        help="Mean time between failures of one node.",
+    )  # fmt: skip
+    by_node = bool(nodes.strip() or node_mtbf.strip())
+    if not (name or by_node):
         return None
     try:
-        return job_mtbf(nodes, node_mtbf)
+        if not name:
+            return job_mtbf(nodes, node_mtbf)
+        if by_node:
+            raise UserError(
+                f"{_MTBF_FROM_LABEL}: {_NODES_LABEL} and {_NODE_MTBF_LABEL} say the MTBF too: "
+                "empty them, or choose no log"
+            )
+        return _mtbf_of_log(of_log, name, drawn)
     except UserError as error:
-        where.error(message(error))
-        wrong.append("Nodes" if nodes.strip() == "" else _NODE_MTBF_LABEL)
+        if name:
+            of_log.error(message(error))
+            drawn.wrong.append(_MTBF_FROM_LABEL)
+        else:
+            where.error(message(error))
+            drawn.wrong.append(_NODE_MTBF_LABEL if nodes.strip() else _NODES_LABEL)
         return ""
+
+
+def _mtbf_of_log(where: DeltaGenerator, name: str, drawn: _Drawn) -> str:
+    """A saved MTBF as a text, which the field MTBF then shows: so the address has it too, and
+    means the same where nothing is saved under this name. Raises UserError."""
+    try:
+        named = data.or_explain(lambda: data.named_mtbf(name))
+        if named is None:  # said already
+            drawn.wrong.append(_MTBF_FROM_LABEL)
+            return ""
+        require_in_range("mtbf_s", named.mtbf_s)
+    except UserError as error:
+        raise UserError(f"{_MTBF_FROM_LABEL}: {error}") from None
+    drawn.named = named
+    written = BY_OPTION[MTBF].write(named.mtbf_s)
+    address.put(MTBF, written)
+    where.caption(escape(f"MTBF {format_duration(named.mtbf_s)}, from {named.words}"))
+    return written
 
 
 def job_mtbf(nodes: str, node_mtbf: str) -> str:
@@ -205,5 +275,5 @@ def _fill(stated: Mapping[str, str]) -> None:
             address.put_all(each.option, written.split(",") if written else [])
         elif written or each.option != "cluster":
             address.put(each.option, written)
-    for key in (NODES, NODE_MTBF):
+    for key in INSTEAD_OF_MTBF:
         address.put(key, "")

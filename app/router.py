@@ -104,4 +104,7 @@ def sidebar() -> Shown | None:
     found = data.or_explain(lambda: data.loaded(cluster))
     if found is None:
         return None
-    return Shown(found, scenario_form(cluster, found.evidence))
+    estimates = data.or_explain(data.estimate_names)
+    if estimates is None:
+        return None
+    return Shown(found, scenario_form(cluster, found.evidence, estimates))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from advisor.saved_mtbf import NamedMtbf
 from advisor.scenario import ScenarioInput
 from app.data import Loaded
 from db.records import ClusterEvidence
@@ -9,10 +10,14 @@ from db.records import ClusterEvidence
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """The sidebar's scenario, or what is `wrong` with it: the labels of mistaken fields."""
+    """The sidebar's scenario, or what is `wrong` with it: the labels of mistaken fields.
+
+    `named`: whose MTBF it has, where that is one of a log.
+    """
 
     inputs: ScenarioInput | None
     wrong: tuple[str, ...] = ()
+    named: NamedMtbf | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ def choose(shown: Shown, recommendation: Recommendation) -> None:
         "",
         nothing="none",
         format_func=titles.__getitem__,
+        help="The tool whose settings are written below.",
     )
     candidate = address.choice(
         candidate_field,
@@ -44,6 +45,7 @@ def choose(shown: Shown, recommendation: Recommendation) -> None:
         "",
         nothing="the selected one",
         format_func=str.upper,
+        help="The mechanism that the settings are for.",
     )
     if tool:
         _settings(shown, recommendation, tool, (candidate,) if candidate else ())

@@ -9,11 +9,13 @@ import streamlit as st
 
 from advisor.defaults import resolve
 from advisor.errors import AdvisorError, MissingToolError
+from advisor.evidence import Question
 from advisor.recommendation import Recommendation
 from advisor.report import Report
 from advisor.reports import Canvas, render
 from advisor.reports.files import html_of, pdf_of
 from advisor.reports.pdf import find_browser
+from advisor.saved_mtbf import with_origin
 from app import address, data
 from app.markdown import escape, message
 from app.shown import Shown
@@ -31,6 +33,8 @@ def answered(shown: Shown) -> Recommendation | None:
     except AdvisorError as error:
         st.error(message(error))
         return None
+    if filled.named is not None:
+        scenario = with_origin(Question(shown.evidence, scenario), filled.named).scenario
     return data.recommend(shown.loaded, scenario)
 
 

@@ -31,6 +31,12 @@ def _estimate_name(text: str) -> str:
     return parse_estimate_name(text)
 
 
+def _column(text: str) -> tuple[str, str]:
+    from advisor.failure_logs.columns import parse_column
+
+    return parse_column(text)
+
+
 @click.command(name="mtbf")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
@@ -40,6 +46,14 @@ def _estimate_name(text: str) -> str:
     default="auto",
     show_default=True,
     help="What kind of log it is.",
+)
+@click.option(
+    "--column",
+    "told",
+    multiple=True,
+    metavar="NAME=COLUMN",
+    type=Parsed("column", _column),
+    help="Which column of a table of your own holds what, as in time=Date; several.",
 )
 @click.option(
     "--nodes",
@@ -92,6 +106,7 @@ def _estimate_name(text: str) -> str:
 def command(
     file: Path,
     log_format: str,
+    told: tuple[tuple[str, str], ...],
     nodes: int | None,
     count: str,
     coalesce_s: float,
@@ -107,13 +122,14 @@ def command(
     failures come in bursts; which nodes they come from.
     """
     from advisor.failure_logs.clock import Clock
+    from advisor.failure_logs.columns import together
     from advisor.failure_logs.counting import CountMode, Question
     from advisor.failure_logs.estimate import estimate
     from advisor.failure_logs.reading import read_log
     from advisor.failure_logs.windows import parse_window
 
     asked, length_s = (None, None) if window is None else parse_window(window, Clock(zone))
-    log = read_log(file, log_format, Clock(zone))
+    log = read_log(file, log_format, Clock(zone), together(told))
     question = Question(CountMode(count), coalesce_s, asked, length_s, nodes)
     try:
         found = estimate(log, question)

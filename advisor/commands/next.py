@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from advisor.commands.options import database_option, format_option, input_options
-from advisor.commands.output import counted, echo, echo_json, echo_table
+from advisor.commands.output import echo, echo_json, echo_table
 from advisor.inputs import scenario_input
 from advisor.printable import printable
 
@@ -47,11 +47,11 @@ def _print(found: "NextCells") -> None:
         rows = map(next_words.cells_row, helpful)
         echo_table(next_words.HEADER, rows, numeric=range(2, len(next_words.HEADER)))
         echo("")
-        echo("Measure next, on the cluster itself (one that came in a bundle, under another name):")
+        echo(f"{next_words.TITLE}. {next_words.BASIS}")
         echo(printable(f"  {helpful[0].command}"))
-    rest = len(found.cells) - len(helpful)
-    if rest:
-        echo(f"Measuring {counted(rest, 'other cell')} alone cannot change the pick.")
+    rest = next_words.rest_line(found)
+    if rest is not None:
+        echo(rest)
     if found.unvalued:
         echo("")
         echo("What cannot be weighed, since nothing says how far it may be off:")

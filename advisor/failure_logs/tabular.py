@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from advisor.errors import UserError
 
 _LARGEST_FIELD = 1_000_000
+_DELIMITERS = (",", ";", "\t", "|")
 _LONGEST_HEADER = 100_000
 """Characters; below the limit that Python's csv has for a field unless it is told another."""
 
@@ -44,6 +45,11 @@ def header_of(text: str, delimiter: str) -> tuple[str, ...]:
     if len(line) > _LONGEST_HEADER:
         return ()  # such as JSON without line ends
     return tuple(name.strip() for name in _cells(line, delimiter))
+
+
+def delimiter_of(text: str) -> str:
+    """What parts the names of the first line into the most: a comma, unless another does better."""
+    return max(_DELIMITERS, key=lambda each: len(header_of(text, each)))
 
 
 def read_table(text: str, delimiter: str, *, quoted: bool = True) -> Table:

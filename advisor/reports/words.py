@@ -44,6 +44,8 @@ EVIDENCE_LEGEND = (
     "M measured directly, E extrapolated by a stated rule, "
     "D derived from the architecture's own behaviour"
 )
+BY_SCATTER = "By the scatter of the measurements alone"
+"""How probabilities and what a measurement is worth are known."""
 _ABSENT = "–"
 
 
@@ -294,8 +296,7 @@ def sure_line(pick: Chance) -> str:
     """`By the scatter of the measurements alone, FT2 is the best with a probability of 88 %; ...`:
     what rules are off by is not in it."""
     return (
-        f"By the scatter of the measurements alone, {pick.mechanism.upper()} is the best with a "
-        "probability of "
+        f"{BY_SCATTER}, {pick.mechanism.upper()} is the best with a probability of "
         f"{probability(pick.best_probability)}; expected regret "
         f"{format_duration(pick.expected_regret_s)} "
         f"({format_percent(pick.expected_regret_fraction)})."

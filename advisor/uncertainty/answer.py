@@ -20,6 +20,7 @@ from advisor.uncertainty.propagation import TabledCosts, tabled_costs
 from db.records import ClusterEvidence
 
 _LARGEST_FACTOR = 1e6
+_FACTORS = f"write a number from 1 to {_LARGEST_FACTOR:,.0f}, such as 2"
 
 
 def with_uncertainty(
@@ -72,10 +73,7 @@ def minimax_of(evidence: ClusterEvidence, found: Recommendation, factor: float) 
     beyond what an MTBF may be.
     """
     if not 1.0 <= factor <= _LARGEST_FACTOR:
-        raise UserError(
-            f"an MTBF within a factor of {factor:g} is not possible: write a number from 1 to "
-            f"{_LARGEST_FACTOR:,.0f}, such as 2"
-        )
+        raise UserError(f"an MTBF within a factor of {factor:g} is not possible: {_FACTORS}")
     scenario = found.scenario
     low_s, high_s = scenario.mtbf_s / factor, scenario.mtbf_s * factor
     for end_s in (low_s, high_s):
@@ -100,6 +98,17 @@ def minimax_of(evidence: ClusterEvidence, found: Recommendation, factor: float) 
         at = replace(at, model=replace(at.model, interval_steps=selected.interval_steps))
         held = held_regret(choices, at, conditions, low_s, high_s)
     return MinimaxRegret(low_s, high_s, best, held)
+
+
+def parse_factor(text: str) -> float:
+    """`2`, `1.5`: within which factor an MTBF is known; `minimax_of` says which are possible.
+
+    Raises UserError.
+    """
+    try:
+        return float(text)
+    except ValueError:
+        raise UserError(f"{text.strip()[:30]!r} is not a factor: {_FACTORS}") from None
 
 
 def why_not_priced(found: Recommendation) -> str | None:

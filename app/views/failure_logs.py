@@ -1,5 +1,6 @@
 """Failure logs: a log of one's own, how often it says that jobs fail, and on to Recommend."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 
@@ -12,7 +13,7 @@ from advisor.failure_logs.counting import CountMode, Question
 from advisor.failure_logs.estimate import Estimate, estimate
 from advisor.failure_logs.formats import NAMES
 from advisor.failure_logs.quantities import MOST_ASKED_NODES
-from advisor.failure_logs.reading import AUTO, parse_log
+from advisor.failure_logs.reading import AUTO, own_columns, parse_log
 from advisor.failure_logs.records import Log
 from advisor.failure_logs.windows import parse_window
 from advisor.inputs import BY_OPTION
@@ -20,8 +21,8 @@ from advisor.reports import failure_log_words as words
 from advisor.saved_mtbf import parse_estimate_name, save
 from advisor.scenario import require_in_range
 from advisor.units import parse_duration_s
-from app import address, data
-from app.form import MTBF, NODE_MTBF, NODES
+from app import address, data, log_columns
+from app.form import INSTEAD_OF_MTBF, MTBF
 from app.markdown import escape, message
 from app.shown import Shown
 from app.widgets import bullets, section, table
@@ -30,7 +31,7 @@ from db.records import FailureScope
 
 _LARGEST_MB = 200
 _MOST_DIGITS = len(str(MOST_ASKED_NODES))
-_READ = "_failure_log"
+_READ, _HEADER, _SAVED = "_failure_log", "_failure_log_columns", "_saved_estimate"
 _COUNTS = {
     CountMode.INFRA.value: "the cluster's failures",
     CountMode.ABORT.value: "these, and jobs that end by an error of their own",
@@ -40,9 +41,8 @@ _COUNTS = {
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """The fields of the page, as far as they can be read."""
+    """What the fields of the page mean."""
 
-    kind: str
     question: Question
     zone: tzinfo
 
@@ -50,6 +50,7 @@ class _Asked:
 def page(shown: Shown) -> None:
     """A file and how to read it; what it says; where that goes."""
     st.header("Failure logs", anchor=False)
+    address.await_later(*log_columns.FIELDS)
     st.caption(
         "How often your cluster fails, from its own log: failures over the time at risk. The file "
         "stays in this server's memory for this session, and is not stored."
@@ -59,16 +60,17 @@ def page(shown: Shown) -> None:
         max_upload_size=_LARGEST_MB,
         key="failure_log",
         help="What `sacct` prints with bars or as JSON, the Acme, Helios or Philly traces, Los "
-        "Alamos' failure records, or a table with a column time (events) or count (causes).",
+        "Alamos' failure records, or a table of your own, whose columns you can tell.",
     )
-    asked = _fields()
+    kind, asked = _fields()
     if file is None:
         st.info("Choose a file: its failures, time at risk and MTBF are shown here.")
         return
-    if asked is None:
+    columns = log_columns.choose(_columns_of(file, kind))
+    if asked is None or columns is None:
         return
     try:
-        found = estimate(_log(file, asked), asked.question)
+        found = estimate(_log(file, kind, asked.zone, columns), asked.question)
     except UserError as error:
         st.error(message(error))
         return
@@ -77,8 +79,9 @@ def page(shown: Shown) -> None:
     _keep(found)
 
 
-def _fields() -> _Asked | None:
-    """What the fields say; None, with the mistake beside it, if one cannot be read."""
+def _fields() -> tuple[str, _Asked | None]:
+    """The kind of log, and what the other fields say; None, with the mistake beside them, if one
+    cannot be read."""
     left, middle, right = st.columns(3)
     kind = address.choice(
         left, "Kind of log", "log-format", (AUTO, *NAMES), AUTO,
@@ -115,8 +118,8 @@ def _fields() -> _Asked | None:
         )
     except UserError as error:
         st.error(message(error))
-        return None
-    return _Asked(kind, question, clock.zone)
+        return kind, None
+    return kind, _Asked(question, clock.zone)
 
 
 def _coalesce_s(text: str) -> float:
@@ -136,13 +139,24 @@ def _nodes(text: str) -> int | None:
     return int(digits)
 
 
-def _log(file: UploadedFile, asked: _Asked) -> Log:
-    """The file, read once however often the page is drawn. Raises UserError."""
-    key = (file.file_id, asked.kind, str(asked.zone))
-    known: tuple[tuple[str, str, str], Log] | None = st.session_state.get(_READ)
+def _columns_of(file: UploadedFile, kind: str) -> tuple[str, ...]:
+    """The columns that somebody may tell, found once however often the page is drawn."""
+    key = (file.file_id, kind)
+    known: tuple[tuple[str, str], tuple[str, ...]] | None = st.session_state.get(_HEADER)
     if known is not None and known[0] == key:
         return known[1]
-    log = parse_log(file.getvalue(), file.name, asked.kind, Clock(asked.zone))
+    names = own_columns(file.getvalue(), kind)
+    st.session_state[_HEADER] = (key, names)
+    return names
+
+
+def _log(file: UploadedFile, kind: str, zone: tzinfo, columns: Mapping[str, str]) -> Log:
+    """The file, read once however often the page is drawn. Raises UserError."""
+    key = (file.file_id, kind, str(zone), tuple(columns.items()))
+    known: tuple[object, Log] | None = st.session_state.get(_READ)
+    if known is not None and known[0] == key:
+        return known[1]
+    log = parse_log(file.getvalue(), file.name, kind, Clock(zone), columns)
     st.session_state[_READ] = (key, log)
     return log
 
@@ -187,16 +201,24 @@ def _use(shown: Shown, found: Estimate) -> None:
         st.caption("The scenario in the sidebar has this MTBF: Recommend answers for it.")
     elif st.button("Take it into the scenario", key="use_mtbf"):
         address.put(MTBF, written)
-        for field in (NODES, NODE_MTBF):
+        for field in INSTEAD_OF_MTBF:
             address.put(field, "")
         st.rerun()
 
 
 def _keep(found: Estimate) -> None:
     name = st.text_input(
-        "Name", key="estimate_name", max_chars=60, placeholder="such as cluster-2024"
+        "Name",
+        key="estimate_name",
+        max_chars=60,
+        placeholder="such as cluster-2024",
+        help="Letters, digits, dots, dashes and underscores; what a name stands for never changes.",
     )
-    if not st.button("Save in the database", key="save_estimate"):
+    clicked = st.button("Save in the database", key="save_estimate")
+    just_saved: str | None = st.session_state.pop(_SAVED, None)
+    if just_saved is not None:
+        bullets([_saved_words(just_saved, found)])
+    if not clicked:
         return
 
     def write() -> bool:
@@ -213,4 +235,15 @@ def _keep(found: Estimate) -> None:
         st.error(message(error))
         return
     if saved:
-        bullets([f"Saved: `advisor recommend --mtbf-from {name}` uses it."])
+        # The sidebar was drawn before, without the new name.
+        st.session_state[_SAVED] = name
+        st.rerun()
+
+
+def _saved_words(name: str, found: Estimate) -> str:
+    if found.scope is not FailureScope.JOB or found.mtbf.mtbf_s is None:
+        return f"Saved as {name}; Recommend takes only MTBFs of jobs, with a failure at least."
+    return (
+        f"Saved: the sidebar has {name} under MTBF from a failure log, and "
+        f"`advisor recommend --mtbf-from {name}` uses it too."
+    )

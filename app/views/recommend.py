@@ -10,7 +10,7 @@ from advisor.recommendation import Recommendation
 from advisor.report import make_report
 from advisor.reports import next_words, words
 from advisor.saved import save
-from app import address, data, tool_settings
+from app import address, data, mtbf_range, percentiles, tool_settings
 from app.markdown import escape, message
 from app.shown import Shown
 from app.widgets import answered, bullets, figure, section, table, take_along
@@ -20,13 +20,14 @@ _BADGES = {"M": ("measured", "green"), "E": ("extrapolated", "orange"), "D": ("d
 
 def page(shown: Shown) -> None:
     """The scenario's answer."""
-    address.await_later(*tool_settings.FIELDS)
+    address.await_later(mtbf_range.FIELD, *percentiles.FIELDS, *tool_settings.FIELDS)
     recommendation = answered(shown)
     if recommendation is None:
         return
     _answer(recommendation)
-    # Filled in last: the answer does not wait for the draws.
+    # Filled in last, as what is late: the answer waits neither for draws nor for simulations.
     beside = st.container()
+    recommendation = mtbf_range.choose(shown, recommendation)
     for warning in recommendation.warnings:
         st.warning(message(warning), icon=":material/warning:")
     if any(c.terms for c in recommendation.candidates):
@@ -39,13 +40,15 @@ def page(shown: Shown) -> None:
         st.subheader("Candidates")
         table(words.CANDIDATE_HEADER, map(words.candidate_cells, recommendation.candidates))
         st.caption(words.EVIDENCE_LEGEND)
-    below = st.container()
+    below, late = st.container(), st.container()
     section("What would flip it", map(words.crossover_line, recommendation.crossovers))
     section("Not offered", map(words.excluded_line, recommendation.excluded))
     tool_settings.choose(shown, recommendation)
     _details(recommendation)
     _take_away(shown, recommendation)
     _how_sure(shown, recommendation, beside, below)
+    with late:
+        percentiles.choose(shown, recommendation)
 
 
 def _how_sure(
@@ -61,13 +64,15 @@ def _how_sure(
     beside.markdown(escape(words.sure_line(pick)))
     with below, st.expander("How sure this is, and which cell to measure next"):
         section("How sure", words.uncertainty_lines(known))
-        st.subheader("Measure this cell next")
+        st.subheader(next_words.TITLE)
         helpful = next_words.helpful(cells)
         if helpful:
             table(next_words.HEADER, map(next_words.cells_row, helpful))
+            st.caption(next_words.BASIS)
             st.code(helpful[0].command, language="console", wrap_lines=True)
-        else:
-            bullets([next_words.ONLY_TOGETHER])
+        rest = next_words.rest_line(cells)
+        if rest is not None:
+            bullets([rest])
 
 
 def _answer(recommendation: Recommendation) -> None:

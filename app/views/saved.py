@@ -64,6 +64,7 @@ def _open(recommendation_id: str, answer: Recommendation) -> None:
         st.markdown(escape(runner_up))
     if answer.candidates:
         table(words.CANDIDATE_HEADER, map(words.candidate_cells, answer.candidates))
+    section("Least largest regret", words.minimax_lines(answer))
     section("Warnings", answer.warnings)
     section("Not offered", map(words.excluded_line, answer.excluded))
     with st.expander("Scenario"):

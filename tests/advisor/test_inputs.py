@@ -1,6 +1,6 @@
 """The one list of inputs: complete, and what it writes reads back to the same value."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -65,6 +65,13 @@ def test_what_was_stated_asks_the_same_again(matilda: ClusterEvidence) -> None:
     again = resolve(read_inputs(written(scenario)), matilda)
     assert again == scenario
     assert "detection" not in written(scenario)
+
+
+def test_what_is_required_is_written_wherever_it_is_from(matilda: ClusterEvidence) -> None:
+    texts = {"architecture": "a2", "state-size": "1GB", "mtbf": "4h"}
+    scenario = resolve(read_inputs(texts), matilda)
+    of_a_log = replace(scenario, assumed={**scenario.assumed, "mtbf_s": "a log"})
+    assert written(of_a_log) == written(scenario) == texts
 
 
 def test_mistakes_name_the_input() -> None:

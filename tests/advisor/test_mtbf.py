@@ -122,6 +122,34 @@ def test_many_reasons_are_shortened_and_still_add_up(
     assert "61  all rows" in said
 
 
+def test_columns_that_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "jobs.csv"
+    path.write_text(
+        "Job Id;Status;Begin;Finish;Size\n"
+        "1;NODE_FAIL;2024-03-01T00:00:00;2024-03-01T10:00:00;2\n"
+        "2;completed;2024-03-01T00:00:00;2024-03-02T06:00:00;2\n"
+    )
+    told = ["job=Job Id", "state=Status", "start=Begin", "end=Finish", "nodes=Size"]
+    options = [part for each in told for part in ("--column", each)]
+    assert cli.run(["mtbf", str(path), *options]) == 0
+    said = capsys.readouterr().out
+    assert "MTBF of a job on 2 nodes, the mean size in the log: 40 h" in said
+    assert "1 failure in 40 job-hours" in said
+    for wrong, says in (
+        (["--column", "when=Begin"], "write it as time=Date"),
+        (["--column", "time=Date"], "no column 'Date': its columns are Job Id, Status, Begin"),
+        (["--column", "state=Status"], "need a column for start and end (or duration)"),
+        (["--column", "time=Begin", "--column", "time=Finish"], "told of two columns"),
+        (["--column", "time=Begin", "--format", "sacct"], "to be read as sacct"),
+        ([], "of a table of your own, say which column is which"),
+    ):
+        assert cli.run(["mtbf", str(path), *wrong]) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        (line,) = captured.err.splitlines()
+        assert says in line
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

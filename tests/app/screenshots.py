@@ -30,6 +30,10 @@ _PAGES = {
     "sql": "sql",
     "saved": "saved",
 }
+_ASKED = {
+    "recommend-asked": f"{_ADDRESS}&mtbf-factor=3&arrivals=weibull&weibull-shape=0.7&tool=nvrx",
+}
+"""Pages with all that somebody can ask for, and whole."""
 _RUNS = {
     "runs-measured": f"runs?cluster={measured.CLUSTER}",
     "run-halted": f"runs?cluster={measured.CLUSTER}&run={measured.HALTED}",
@@ -70,6 +74,7 @@ def main() -> None:
             for page, path in (("recommend", ""), ("frontier", "frontier")):
                 target = arguments.readme / f"{page}.png"
                 _shoot(browser, f"{address}/{path}{_ADDRESS}", 1280, "light", target)
+            _shoot_whole(browser, address, _ASKED, arguments.all)
         made = [*measured.records(), *measured.mechanism_records()]
         measured.store(database, Path(folder), *made)
         with serving(database) as address, chromium() as browser:

@@ -106,7 +106,9 @@ def test_a_field_that_a_browser_builds_anew_starts_with_what_it_holds(page: Page
     for field in (*shown.text_input, *shown.text_area):
         starts[field.key] = field.proto.default
     for field in shown.selectbox:
-        starts[field.key] = field.options[field.proto.default]
+        # Options are shown in words: the place among them tells which one is held.
+        words = field.options[field.proto.default]
+        starts[field.key] = field.value if field.proto.default == field.index else words
     for field in shown.multiselect:
         starts[field.key] = [field.options[index] for index in field.proto.default]
     assert held["state-size"] == "2567MB"
@@ -152,3 +154,21 @@ def test_names_of_fields_further_down_are_known(page: Page) -> None:
     assert "The address" not in texts(shown)
     shown.text_input(key="mtbf").set_value("1h").run()
     assert shown.selectbox(key="x").value == "restore"
+
+
+def test_fields_that_a_mistake_takes_away_come_back_as_they_were(page: Page) -> None:
+    asked = {"mtbf_factor": "3", "weibull_shape": "0.7", "tool": "dcp", "candidate": "ft3"}
+    shown = page("recommend", **asked)
+    held = fields(shown)
+    shown.text_input(key="mtbf").set_value("soon").run()
+    assert "tool" not in fields(shown)
+    shown.run()
+    shown.text_input(key="mtbf").set_value("4h").run()
+    assert fields(shown) == held
+    assert shown.query_params["tool"] == "dcp"
+    assert not shown.warning or "The address" not in texts(shown)
+    # What was emptied before stays empty.
+    shown.text_input(key="mtbf-factor").set_value("").run()
+    shown.text_input(key="mtbf").set_value("soon").run()
+    shown.text_input(key="mtbf").set_value("4h").run()
+    assert fields(shown) == held | {"mtbf-factor": ""}

@@ -9,6 +9,8 @@ import pytest
 
 from advisor.cli import run
 from advisor.defaults import DEFAULT_CLUSTER
+from advisor.reports import next_words
+from advisor.reports.words import BY_SCATTER
 from app.form import job_mtbf
 from app.router import PAGES
 from app.views.sql import questions
@@ -46,7 +48,8 @@ def test_recommend_says_how_far_each_rule_is_off(page: Page) -> None:
 def test_recommend_says_how_sure_it_is_and_what_to_measure_next(page: Page) -> None:
     shown = page("recommend")
     assert "FT1 is the best with a probability of 100 %; expected regret 0 s" in texts(shown)
-    assert "Measuring any one cell again cannot change the pick." in texts(shown)
+    nothing = f"{BY_SCATTER}, measuring any one cell again cannot change the pick."
+    assert nothing in texts(shown)
     shown.selectbox(key="cluster").set_value("2-cores-8-ranks").run()
     shown.text_input(key="mtbf").set_value("10m").run()
     assert not shown.exception
@@ -54,13 +57,15 @@ def test_recommend_says_how_sure_it_is_and_what_to_measure_next(page: Page) -> N
     assert "FT3: the best with a probability of 9 %" in texts(shown)
     (command,) = [c.value for c in shown.code if c.value.startswith("advisor measure")]
     assert "--mechanism ft2 --trace none" in command
+    assert next_words.BASIS in [c.value for c in shown.caption]
+    assert nothing not in texts(shown)
 
 
 def test_native_degradation_has_no_probability(page: Page) -> None:
     shown = page("recommend", architecture="a6")
     assert not shown.exception
     assert "probability" not in texts(shown)
-    assert "Measure this cell next" not in [s.value for s in shown.subheader]
+    assert next_words.TITLE not in [s.value for s in shown.subheader]
 
 
 def test_an_input_changes_the_answer_at_once(page: Page) -> None:

@@ -94,6 +94,7 @@ _MAKE_COMMANDS = (
     "advisor/emit/settings_for.py",
     "advisor/report.py",
     "advisor/reports/pdf.py",
+    "advisor/reports/simulation_words.py",
     "advisor/uncertainty/measuring.py",
 )
 

@@ -19,6 +19,7 @@ from advisor.failure_logs.tabular import Row, Table, header_of, read_table, refu
 from advisor.units import parse_duration_s
 from db.records import FailureScope
 
+NAME = "csv"
 _TIMES = ("time", "timestamp")
 _JOBS = ("jobid", "jobidraw")
 _OF_JOBS = (*_JOBS, "state", "status", "end")
@@ -55,12 +56,23 @@ def _recognises(text: str) -> bool:
 
 def _parse(text: str, clock: Clock) -> Log:
     table = _lower(read_table(text, ","))
-    of_jobs = [name for name in table.header if name in _OF_JOBS]
-    if of_jobs:
+    found = of_jobs(table.header)
+    if found:
         raise UserError(
-            f"it has the column {of_jobs[0]}, so its rows are jobs, and no failures: write it with "
-            "`sacct --parsable2`, whose fields stand between bars"
+            f"it has the column {found[0]}, so its rows are jobs, and no failures: write it with "
+            "`sacct --parsable2`, whose fields stand between bars, or say which columns are the "
+            "state, start and end"
         )
+    return parse_table(table, clock)
+
+
+def of_jobs(header: Sequence[str]) -> list[str]:
+    """The columns, as they are called, of which the names say that the rows are jobs."""
+    return [name for name in header if name.lower() in _OF_JOBS]
+
+
+def parse_table(table: Table, clock: Clock) -> Log:
+    """Events or counts, by columns with the names above. Raises UserError."""
     columns = _Columns(
         next((name for name in _TIMES if name in table.header), None),
         next((name for name in _CAUSES if name in table.header), None),
@@ -74,7 +86,7 @@ def _parse(text: str, clock: Clock) -> Log:
     entries = tuple(_read(row, columns, clock, systems) for row in table.rows)
     notes = [*clock.notes(), *_wrong_shares(table.rows, entries, columns)]
     # Where no row names a system, the file is about one.
-    return Log("csv", _scope(table.rows), entries, systems or {"": None}, notes=tuple(notes))
+    return Log(NAME, _scope(table.rows), entries, systems or {"": None}, notes=tuple(notes))
 
 
 def _lower(table: Table) -> Table:

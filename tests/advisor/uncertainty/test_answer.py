@@ -125,5 +125,12 @@ def test_next_in_words(shipped_database: Path, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.startswith("Nothing to weigh: A6 goes on by itself")
     assert cli.run(["next", *_ASKED[1:], "--db", str(shipped_database)]) == 0
     said = capsys.readouterr().out
-    assert "cannot change the pick" in said
+    basis = "By the scatter of the measurements alone"
+    assert said.startswith(f"{basis}, FT1 is the best with a probability of 100 %")
+    assert f"{basis}, measuring any one cell again cannot change the pick." in said
     assert "What cannot be weighed" in said
+    small = ["--cluster", "2-cores-8-ranks", "--architecture", "a2", "--mtbf", "10m"]
+    assert cli.run(["next", *small, "--db", str(shipped_database)]) == 0
+    said = capsys.readouterr().out
+    assert f"Measure this cell next. {basis}: what rules are off by is not weighed" in said
+    assert "other cells, measured again by itself, cannot change the pick." in said
