@@ -20,13 +20,14 @@ from advisor.inputs import (
 from advisor.saved_mtbf import NamedMtbf
 from advisor.scenario import require_in_range
 from advisor.scenario_file import LARGEST_FILE_BYTES, parse_scenario_text
-from advisor.units import format_duration
+from advisor.units import format_duration, whole_number
 from app import address, data
 from app.markdown import escape, message
 from app.shown import Filled
 from db.records import ClusterEvidence
 
 MTBF, MTBF_FROM, NODES, NODE_MTBF = "mtbf", "mtbf-from", "nodes", "node-mtbf"
+_MOST_NODES = 10**9
 INSTEAD_OF_MTBF = (MTBF_FROM, NODES, NODE_MTBF)
 """Fields that decide the MTBF where they are filled in."""
 _MTBF_FROM_LABEL, _NODES_LABEL, _NODE_MTBF_LABEL = (
@@ -218,11 +219,11 @@ def job_mtbf(nodes: str, node_mtbf: str) -> str:
         raise UserError(
             f"{_NODE_MTBF_LABEL} is needed too, such as 180d: the MTBF is that divided by Nodes"
         )
-    digits = nodes.strip()
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 10 and int(digits) > 0):
+    number = whole_number(nodes)
+    if number is None or not 1 <= number < _MOST_NODES:
         raise UserError(f"Nodes: {nodes!r} is not a number of nodes: write a whole number from 1")
     try:
-        mtbf_s = BY_OPTION[MTBF].parse(node_mtbf) / int(digits)
+        mtbf_s = BY_OPTION[MTBF].parse(node_mtbf) / number
         require_in_range("mtbf_s", mtbf_s)
     except UserError as error:
         raise UserError(f"{_NODE_MTBF_LABEL}: {error}") from None

@@ -20,7 +20,7 @@ from advisor.inputs import BY_OPTION
 from advisor.reports import failure_log_words as words
 from advisor.saved_mtbf import parse_estimate_name, save
 from advisor.scenario import require_in_range
-from advisor.units import parse_duration_s
+from advisor.units import parse_duration_s, whole_number
 from app import address, data, log_columns
 from app.form import INSTEAD_OF_MTBF, MTBF
 from app.markdown import escape, message
@@ -127,16 +127,15 @@ def _coalesce_s(text: str) -> float:
 
 
 def _nodes(text: str) -> int | None:
-    digits = text.strip()
-    if not digits:
+    if not text.strip():
         return None
-    whole = digits.isascii() and digits.isdigit() and len(digits) <= _MOST_DIGITS
-    if not (whole and 1 <= int(digits) <= MOST_ASKED_NODES):
+    nodes = whole_number(text)
+    if nodes is None or not 1 <= nodes <= MOST_ASKED_NODES:
         raise UserError(
             f"Nodes: {text[:40]!r} is not a number of nodes: write a whole number from 1 to "
             f"{MOST_ASKED_NODES:,}"
         )
-    return int(digits)
+    return nodes
 
 
 def _columns_of(file: UploadedFile, kind: str) -> tuple[str, ...]:
