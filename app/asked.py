@@ -12,10 +12,15 @@ E = TypeVar("E", bound=StrEnum)
 
 
 def typed(
-    where: Any, label: str, key: str, example: str, parse: Callable[[str], T]
+    where: Any,
+    label: str,
+    key: str,
+    example: str,
+    parse: Callable[[str], T],
+    hint: str | None = None,
 ) -> Callable[[], T | None]:
     """A field, and what it means: None where it is empty; UserError says its label."""
-    found = address.text(where, label, key, placeholder=example)
+    found = address.text(where, label, key, placeholder=example, help=hint)
 
     def read() -> T | None:
         if not found.strip():

@@ -88,15 +88,43 @@ def _fields() -> Callable[[], Stated]:
     """Fields of what is known beside the scenario; read later, where a mistake can be said."""
     left, middle, right = st.columns(3)
     duration = parse_duration_s
-    losses = typed(left, "Nodes lost at once", "lost-at-once", LOSSES_EXAMPLE, parse_losses)
-    tiers = _whole(left, "Tiers at most", "tiers-up-to", "2", 3)
-    replicas = _whole(left, "Peers at most", "replicas-up-to", "as failures call for", 16)
-    every = typed(middle, "A hiccup every", "hiccup-every", "6h", duration)
-    length = typed(middle, "Length of a hiccup", "hiccup-length", "20s", duration)
-    silent = typed(middle, "Silent failures", "silent", "100%", parse_fraction)
-    repair = typed(right, "Repair of a node", "repair", DURATION_EXAMPLE, duration)
-    spares = _whole(right, "Spares at most", "spares-up-to", "8", _MOST_SPARES, least=0)
-    nodes = _whole(right, "Nodes", "job-nodes", "the cluster's", _MOST_NODES)
+    losses = typed(
+        left, "Nodes lost at once", "lost-at-once", LOSSES_EXAMPLE, parse_losses,
+        "Shares of the failures by how many nodes each takes. A state on storage survives all, one "
+        "with k peers the loss of k nodes.",
+    )  # fmt: skip
+    tiers = _whole(
+        left, "Tiers at most", "tiers-up-to", "2", 3,
+        "Mechanisms with intervals in one answer, beside an emergency save.",
+    )  # fmt: skip
+    replicas = _whole(
+        left, "Peers at most", "replicas-up-to", "as failures call for", 16,
+        "Peers that hold a copy of a rank's state.",
+    )  # fmt: skip
+    every = typed(
+        middle, "A hiccup every", "hiccup-every", "6h", duration,
+        "Mean time between spells in which a healthy rank is silent. One that outlasts the timeout "
+        "is a false alarm, and costs a recovery.",
+    )  # fmt: skip
+    length = typed(
+        middle, "Length of a hiccup", "hiccup-length", "20s", duration, "Its mean, exponential."
+    )
+    silent = typed(
+        middle, "Silent failures", "silent", "100%", parse_fraction,
+        "Share of the failures that only the timeout finds; the others take the detection that the "
+        "sidebar says.",
+    )  # fmt: skip
+    repair = typed(
+        right, "Repair of a node", "repair", DURATION_EXAMPLE, duration,
+        "Mean time until a node that failed is a spare.",
+    )  # fmt: skip
+    spares = _whole(
+        right, "Spares at most", "spares-up-to", "8", _MOST_SPARES,
+        "Nodes that wait to replace others.", least=0,
+    )  # fmt: skip
+    nodes = _whole(
+        right, "Nodes", "job-nodes", "the cluster's", _MOST_NODES, "Nodes that the job needs."
+    )
     objective = one_of(right, "Least of", "objective", Objective)
     observed, over = _observed()
 
@@ -136,7 +164,7 @@ def _observed() -> tuple[Callable[[], tuple[float, ...] | None], Callable[[], fl
 
 
 def _whole(
-    where: Any, label: str, key: str, example: str, most: int, *, least: int = 1
+    where: Any, label: str, key: str, example: str, most: int, hint: str, *, least: int = 1
 ) -> Callable[[], int | None]:
     def parse(text: str) -> int:
         found = whole_number(text)
@@ -144,4 +172,4 @@ def _whole(
             raise UserError(f"write a whole number from {least:,} to {most:,}")
         return found
 
-    return typed(where, label, key, example, parse)
+    return typed(where, label, key, example, parse, hint)
