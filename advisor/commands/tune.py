@@ -20,6 +20,9 @@ from advisor.inputs import scenario_input
 from advisor.printable import printable
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from advisor.recommendation import Excluded
     from advisor.simulation.run import Simulated
     from advisor.tuning.search import Choice, Tuned
     from advisor.tuning.stated import Stated
@@ -28,19 +31,18 @@ FORMAT, VERSION = "failbench-advisor-tuning", 1
 LONGEST_HICCUPS_FILE_BYTES = 50_000_000
 
 
-def _losses(text: str) -> Any:
-    from advisor.tuning.losses import parse_losses
+def _kinds(text: str) -> Any:
+    from advisor.simulation.kinds import parse_kinds
 
-    return parse_losses(text)
+    return parse_kinds(text, all_too=True)
 
 
 @click.command(name="tune")
 @input_options()
 @click.option(
-    "--lost-at-once",
-    "losses",
-    type=Parsed("shares", _losses),
-    help="How many nodes failures take, as shares: 1:95%,2:4%,all:1%.  [default: 1:100%]",
+    "--kinds",
+    type=Parsed("shares", _kinds),
+    help="How many nodes failures take at once, as shares: 0:90%,1:8%,all:2%.  [default: 0:100%]",
 )
 @click.option(
     "--hiccup-every",
@@ -78,8 +80,8 @@ def _losses(text: str) -> Any:
 )
 @click.option(
     "--nodes",
-    type=click.IntRange(1, 1_000_000),
-    help="Nodes that the job needs, with --repair.  [default: the cluster's]",
+    type=click.IntRange(1, 20_000),
+    help="Nodes that the job needs.  [default: the cluster's]",
 )
 @click.option(
     "--tiers-up-to",
@@ -93,7 +95,7 @@ def _losses(text: str) -> Any:
     "--replicas-up-to",
     "most_replicas",
     type=click.IntRange(1, 16),
-    help="Peers that hold a copy, at most.  [default: as many as --lost-at-once calls for]",
+    help="Peers that hold a copy, at most.  [default: as many as --kinds calls for]",
 )
 @click.option(
     "--objective",
@@ -174,13 +176,16 @@ def as_json(
         "version": VERSION,
         "scenario": scenario_document(tuned.scenario),
         "circumstances": {
-            "losses": [
-                {"at_once": None if n == float("inf") else int(n), "share_fraction": share}
-                for n, share in circumstances.losses.shares.items()
+            "nodes": circumstances.nodes,
+            "kinds": [
+                {"nodes": kind.nodes, "share_fraction": kind.share} for kind in circumstances.losses
             ],
             "hiccups": None if circumstances.hiccups is None else circumstances.hiccups.in_words(),
-            "silent_fraction": circumstances.silent,
-            "repairs": None if circumstances.repairs is None else asdict(circumstances.repairs),
+            "silent_fraction": None if circumstances.hiccups is None else circumstances.silent,
+            "repair_s": circumstances.repair_s,
+            "most_spares": None if circumstances.repair_s is None else circumstances.most_spares,
+            "most_tiers": circumstances.most_tiers,
+            "most_replicas": circumstances.most_replicas,
             "objective": circumstances.objective.value,
         },
         **told,
@@ -188,11 +193,14 @@ def as_json(
             _choice(tuned, choice, simulated)
             for choice, simulated in zip(tuned.choices, found, strict=False)
         ],
-        "left_out": [
-            {"mechanism": each.mechanism, "reason": each.reason}
-            for each in (*tuned.tiers.excluded, *tuned.left_out)
-        ],
+        "goes_on": list(tuned.tiers.goes_on),
+        "cautions": _reasons(tuned.tiers.cautions),
+        "left_out": _reasons((*tuned.tiers.excluded, *tuned.left_out)),
     }
+
+
+def _reasons(excluded: "Iterable[Excluded]") -> list[dict[str, str]]:
+    return [{"mechanism": each.mechanism, "reason": each.reason} for each in excluded]
 
 
 def _choice(tuned: "Tuned", choice: "Choice", found: "Simulated | None") -> dict[str, Any]:
@@ -201,7 +209,7 @@ def _choice(tuned: "Tuned", choice: "Choice", found: "Simulated | None") -> dict
     emergency = choice.combination.emergency
     return {
         "settings": [asdict(each) for each in choice.settings],
-        "emergency_mechanism": None if emergency is None else emergency.mechanism,
+        "emergency_mechanism": None if emergency is None else emergency.part.mechanism,
         "timeout_s": choice.timeout_s,
         "flat_timeouts_s": choice.flat_timeouts_s,
         "spares": choice.spares,
@@ -228,7 +236,7 @@ def _stated(options: dict[str, Any]) -> "Stated":
 
     file = options["hiccups_file"]
     return Stated(
-        losses=options["losses"],
+        kinds=options["kinds"],
         hiccup_every_s=options["hiccup_every_s"],
         hiccup_length_s=options["hiccup_length_s"],
         hiccups_s=None if file is None else _observed(file),
@@ -249,9 +257,11 @@ def _observed(file: Path) -> tuple[float, ...]:
 
     name = printable(file.name)[:60]
     try:
-        if file.stat().st_size > LONGEST_HICCUPS_FILE_BYTES:
+        with file.open("rb") as opened:
+            content = opened.read(LONGEST_HICCUPS_FILE_BYTES + 1)
+        if len(content) > LONGEST_HICCUPS_FILE_BYTES:
             raise UserError(f"it has more than {LONGEST_HICCUPS_FILE_BYTES:,} bytes")
-        return parse_hiccups(file.read_text(encoding="utf-8"))
+        return parse_hiccups(content.decode("utf-8"))
     except OSError as error:
         raise UserError(f"{name} cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -274,6 +284,7 @@ def _simulated(
 def _print(tuned: "Tuned", found: "list[Simulated | None]") -> None:
     from advisor.reports.tune_words import (
         TUNE_HEADER,
+        caution_lines,
         choice_cells,
         circumstance_lines,
         headline,
@@ -296,6 +307,7 @@ def _print(tuned: "Tuned", found: "list[Simulated | None]") -> None:
             )
     for heading, lines in (
         ("Settings", () if tuned.best is None else setting_lines(tuned.best)),
+        ("Cautions", caution_lines(tuned)),
         ("Stated", circumstance_lines(tuned.circumstances)),
         ("Left out", left_out_lines(tuned)),
     ):

@@ -15,6 +15,8 @@ TUNE_HEADER = (
 )
 _ABSENT = "–"
 _WORTH_SAYING = FLAT_WASTE
+_NAMED = 6
+"""Combinations that are named for one reason; the others are counted."""
 _CENTURY_S = 100 * 365 * 86400.0
 
 
@@ -22,7 +24,7 @@ def choice_cells(tuned: Tuned, choice: Choice, found: Simulated | None) -> tuple
     """One row under `TUNE_HEADER`; `*` where the simulated mean is more than 1 % off."""
     is_off = found is not None and is_flagged(choice, found)
     return (
-        combination_name(choice),
+        choice.combination.label,
         ", ".join(_interval(each) for each in choice.settings) or _ABSENT,
         _ABSENT if choice.timeout_s is None else format_duration(choice.timeout_s),
         _ABSENT if choice.timeout_s is None else _per_time(choice.false_alarms_per_day),
@@ -43,26 +45,21 @@ def is_flagged(choice: Choice, found: Simulated) -> bool:
     return off_s > SHOWN_DIFFERENCE * found.mean_s
 
 
-def combination_name(choice: Choice) -> str:
-    """Such as `FT4 + FT2 + FT1`; with its replicas where there are more than one."""
-    emergency = choice.combination.emergency
-    first = [emergency.mechanism.upper()] if emergency else []
-    return " + ".join([*first, *(_tier_name(each) for each in choice.settings)])
-
-
 def headline(tuned: Tuned) -> str:
     """The answer in one sentence."""
     best, scenario = tuned.best, tuned.scenario
     if best is None:
-        if tuned.tiers.goes_on:
+        if tuned.tiers.goes_on and not tuned.circumstances.loses_several:
             names = listed([name.upper() for name in tuned.tiers.goes_on])
             return (
                 f"{scenario.architecture.upper()} goes on by itself after a loss ({names}): there "
                 "is nothing to set."
             )
+        if tuned.left_out:
+            return "With none of the combinations does the job end within the limits."
         return "No mechanism satisfies every rule and limit: there is nothing to set."
     return (
-        f"{combination_name(best)}{_settings_words(best)}: {format_duration(scenario.duration_s)} "
+        f"{best.combination.label}{_settings_words(best)}: {format_duration(scenario.duration_s)} "
         f"becomes {format_duration(best.expected_completion_s)}; goodput "
         f"{format_percent(scenario.duration_s / best.expected_completion_s)}."
     )
@@ -76,45 +73,65 @@ def worth_lines(tuned: Tuned) -> Iterator[str]:
     single = tuned.best_single
     if single is not None and single is not best:
         yield (
-            f"Several mechanisms instead of {combination_name(single)} alone: "
+            f"Several mechanisms instead of {single.combination.label} alone: "
             f"{_gain(best, single.expected_completion_s)}."
         )
-    elif len(tuned.choices) > 1 and single is best:
+    elif any(len(each.names) > 1 for each in tuned.choices):
         yield "No combination of mechanisms is worth its parts."
     yield from _timeout_lines(tuned, best)
     yield from _spares_lines(best)
     yield from _restart_lines(best)
 
 
-def circumstance_lines(circumstances: Circumstances) -> Iterator[str]:
+def circumstance_lines(told: Circumstances) -> Iterator[str]:
     """What was told beside the scenario, and what was not."""
-    yield f"nodes lost at once: {circumstances.losses.in_words()}"
-    if circumstances.hiccups is None:
+    nodes = "1 node" if told.nodes == 1 else f"{told.nodes:,} nodes"
+    yield f"{nodes}; taken by a failure at once: {_kinds(told)}"
+    if told.hiccups is None:
         yield (
-            "the detection timeout was not searched: what hiccups a healthy job makes is not stated"
+            "the detection timeout was not searched: the hiccups of a healthy job are not stated"
         )
     else:
-        yield f"hiccups of a healthy job: {circumstances.hiccups.in_words()}"
-        if circumstances.silent < 1.0:
-            yield f"{format_percent(circumstances.silent)} of the failures are silent"
-    repairs = circumstances.repairs
-    if repairs is None:
-        yield "spares were not searched: the repair time is not stated"
+        yield f"hiccups of a healthy job: {told.hiccups.in_words()}"
+        if told.silent < 1.0:
+            yield f"{format_percent(told.silent)} of the failures are silent"
+    if told.repair_s is None:
+        yield "spares were not searched: the time to repair a node is not stated"
     else:
-        yield f"{repairs.nodes:,} nodes; a repair takes {format_duration(repairs.mean_s)}"
+        yield f"a repair takes {format_duration(told.repair_s)} in the mean"
+
+
+def caution_lines(tuned: Tuned) -> Iterator[str]:
+    """What speaks against an answer and is in no number of it."""
+    best = tuned.best
+    if best is not None:
+        for name in tuned.tiers.goes_on:
+            yield (
+                f"{tuned.scenario.architecture.upper()} goes on by itself after a loss "
+                f"({name.upper()}), outside Eq. (5): that is not compared here"
+            )
+    for each in tuned.tiers.cautions:
+        yield f"{each.mechanism.upper()}: {each.reason}"
 
 
 def left_out_lines(tuned: Tuned) -> Iterator[str]:
-    """Every mechanism that could not be part, and every combination."""
-    for excluded in (*tuned.tiers.excluded, *tuned.left_out):
+    """Every mechanism that could not be part, and combinations by their reason."""
+    for excluded in tuned.tiers.excluded:
         yield f"{excluded.mechanism.upper()}: {excluded.reason}"
+    names: dict[str, list[str]] = {}
+    for excluded in tuned.left_out:
+        names.setdefault(excluded.reason, []).append(excluded.mechanism)
+    for reason, combined in names.items():
+        more = len(combined) - _NAMED
+        listed_ = combined[:_NAMED] + ([f"{more:,} more"] if more > 0 else [])
+        yield f"{', '.join(listed_)}: {reason}"
 
 
 def setting_lines(choice: Choice) -> Iterator[str]:
     """The settings of a choice, one a line."""
     emergency = choice.combination.emergency
     if emergency is not None:
-        yield f"{emergency.mechanism.upper()}: an emergency save at each warning"
+        yield f"{emergency.part.mechanism.upper()}: an emergency save at each warning"
     for each in choice.settings:
         interval = "" if each.interval_steps is None else f" every {steps(each.interval_steps)}"
         length = "" if each.interval_s is None else f" ({format_duration(each.interval_s)})"
@@ -177,9 +194,12 @@ def _gain(best: Choice, other_s: float) -> str:
     return f"{format_duration(saved_s)} sooner ({format_percent(saved_s / other_s)})"
 
 
-def _tier_name(setting: Setting) -> str:
-    replicas = f" (k = {setting.replicas})" if setting.replicas > 1 else ""
-    return setting.mechanism.upper() + replicas
+def _kinds(told: Circumstances) -> str:
+    """Such as `none: 90 %, 2: 8 %, all: 2 %`."""
+    words = {0: "none", told.nodes: "all"}
+    return ", ".join(
+        f"{words.get(kind.nodes, kind.nodes)}: {format_percent(kind.share)}" for kind in told.losses
+    )
 
 
 def _interval(setting: Setting) -> str:

@@ -78,6 +78,17 @@ def over_limits(scenario: Scenario, ranks_per_node: int, parts: Sequence[Part]) 
 
     Restores and pauses do not add up: each part keeps those limits by itself.
     """
+    reason = over_memory(scenario, ranks_per_node, parts)
+    overhead = sum(part.overhead_fraction(scenario.step_time_s) for part in parts)
+    limit = scenario.max_overhead
+    if reason is None and limit is not None and overhead > limit * (1.0 + _ROUNDING):
+        taken, allowed = format_apart(overhead, limit, format_percent, "%")
+        return f"their overhead together, {taken}, exceeds the limit of {allowed}"
+    return reason
+
+
+def over_memory(scenario: Scenario, ranks_per_node: int, parts: Sequence[Part]) -> str | None:
+    """Which memory their copies exceed together, in words and numbers; None: none."""
     host_bytes = ranks_per_node * sum(part.host_bytes_per_rank for part in parts)
     if scenario.host_memory_bytes is not None and host_bytes > scenario.host_memory_bytes:
         needed, there = format_apart(host_bytes, scenario.host_memory_bytes, format_bytes, "B")
@@ -91,11 +102,6 @@ def over_limits(scenario: Scenario, ranks_per_node: int, parts: Sequence[Part]) 
     if copies_bytes and available is not None and device_bytes > available:
         needed, there = format_apart(device_bytes, available, format_bytes, "B")
         return f"the state and their copies need {needed} of device memory, and there are {there}"
-    overhead = sum(part.overhead_fraction(scenario.step_time_s) for part in parts)
-    limit = scenario.max_overhead
-    if limit is not None and overhead > limit * (1.0 + _ROUNDING):
-        taken, allowed = format_apart(overhead, limit, format_percent, "%")
-        return f"their overhead together, {taken}, exceeds the limit of {allowed}"
     return None
 
 

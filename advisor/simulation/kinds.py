@@ -6,31 +6,36 @@ The severity of a kind is that number: what survives the loss of so many nodes s
 from math import fsum
 
 from advisor.errors import UserError
-from advisor.simulation.process import Kind
-from advisor.units import format_apart, format_percent, parse_fraction
+from advisor.simulation.process import SURVIVES_ALL, Kind
+from advisor.units import format_apart, format_percent, parse_fraction, whole_number
 
 KINDS_EXAMPLE = "0:90%,1:8%,2:2%"
+ALL_EXAMPLE = "0:90%,1:8%,all:2%"
 MOST_NODES = 64
 _WHOLE = 1e-9
 """What the shares may differ from 1 by rounding."""
 
 
-def parse_kinds(text: str) -> tuple[Kind, ...]:
+def parse_kinds(text: str, *, all_too: bool = False) -> tuple[Kind, ...]:
     """Such as `0:90%,1:8%,2:2%`: nodes that a failure takes at once, each with its share of all.
 
-    0 is a failure that takes no node, such as a process that ends. In rising order, those without
-    a share left out. Raises UserError with what would be valid.
+    0 is a failure that takes no node, such as a process that ends; with `all_too`, `all` takes all
+    of them. In rising order, those without a share left out. Raises UserError with what would be
+    valid.
     """
     shares: dict[int, float] = {}
     for part in text.split(","):
         nodes, colon, share = (each.strip() for each in part.partition(":"))
-        known = nodes.isascii() and nodes.isdigit() and len(nodes) <= len(str(MOST_NODES))
-        if not colon or not known or int(nodes) > MOST_NODES or int(nodes) in shares:
+        is_all = all_too and nodes.lower() == "all"
+        number = SURVIVES_ALL if is_all else whole_number(nodes)
+        is_known = number is not None and (is_all or number <= MOST_NODES)
+        if not colon or number is None or not is_known or number in shares:
             raise UserError(
                 f"{text[:60]!r} does not say how many nodes failures take at once: write each "
-                f"number from 0 to {MOST_NODES} once, with its share, such as {KINDS_EXAMPLE}"
+                f"number from 0 to {MOST_NODES}{', or all,' if all_too else ''} once, with its "
+                f"share, such as {ALL_EXAMPLE if all_too else KINDS_EXAMPLE}"
             )
-        shares[int(nodes)] = parse_fraction(share)
+        shares[number] = parse_fraction(share)
     total = fsum(shares.values())
     if abs(total - 1.0) > _WHOLE:
         together, whole = format_apart(total, 1.0, format_percent, "%")

@@ -26,17 +26,6 @@ class Hiccups(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class NoHiccups:
-    """Nobody knows of any: no timeout raises a false alarm."""
-
-    def rate_above_per_s(self, timeout_s: Seconds) -> Seconds:
-        return np.zeros_like(timeout_s)
-
-    def in_words(self) -> str:
-        return "no hiccups"
-
-
-@dataclass(frozen=True, slots=True)
 class ExponentialHiccups:
     """One every `every_s` in the mean, of `mean_s` in the mean, exponential."""
 

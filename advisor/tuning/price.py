@@ -11,9 +11,11 @@ there, with u = sum sqrt(C_i l_i / 2): with one tier the best interval of Eq. (5
 is a whole multiple of the interval before it, so for given multiples the first one is free:
 C = sum C_i / m_i and l = sum l_i m_i, with m_i x_1 = x_i.
 
-A job that starts from the beginning at the rate c, which no tier survives, and spends d then, takes
-(1 / c + d) (e^(c T) - 1), where T is the time without such failures. One that waits for a spare a
-share q of the time takes 1 / (1 - q) as long.
+Failures that nothing survives, at the rate c, start the job from the beginning after d: it takes
+(1 / c + d) (e^(c T) - 1), where T is the time without them. Those for which only an earlier
+emergency save is there, at the rate m beside s that are announced, lose a run that ended in
+another one of them: T (1 + m / s) (1 + m d), or as above if that is less. A job that waits for a
+spare a share q of the time takes 1 / (1 - q) as long.
 """
 
 from collections.abc import Sequence
@@ -59,10 +61,14 @@ class Load:
     base: float
     taken: Numbers
     saves: tuple[Saves, ...]
+    saved_per_s: Numbers
+    """The rate of failures (per s) that an emergency save is made for."""
+    missed_per_s: Numbers
+    """The rate of those for which only an earlier emergency save is there, `missed_s` each."""
+    missed_s: Numbers
     restarts_per_s: Numbers
-    """The rate of failures (per s) after which the job starts from the beginning."""
+    """The rate of those after which the job starts from the beginning, `restart_s` each."""
     restart_s: Numbers
-    """What one of them takes before it starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +91,20 @@ def price(load: Load, max_overhead: float = np.inf) -> Priced:
     return best
 
 
+def whole_s(time_s: Numbers, load: Load, waiting_share: float) -> Numbers:
+    """The time (s) with missed warnings, restarts and waits on top."""
+    return with_waits_s(with_restarts_s(with_missed_s(time_s, load), load), waiting_share)
+
+
+def with_missed_s(time_s: Numbers, load: Load) -> Numbers:
+    """The time (s) of a job whose unannounced failures go back to the last emergency save."""
+    missed, saved = load.missed_per_s, load.saved_per_s
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        from_beginning = _attempts_s(time_s, missed, load.missed_s)
+        by_runs = time_s * (1.0 + missed / saved) * (1.0 + missed * load.missed_s)
+    return np.where(missed > 0.0, np.fmin(from_beginning, by_runs), time_s)
+
+
 def with_waits_s(time_s: Numbers, waiting_share: float) -> Numbers:
     """The time (s) of a job that waits that share of it for spares; infinity if it only waits."""
     with np.errstate(divide="ignore", over="ignore"):
@@ -93,10 +113,15 @@ def with_waits_s(time_s: Numbers, waiting_share: float) -> Numbers:
 
 def with_restarts_s(time_s: Numbers, load: Load) -> Numbers:
     """The time (s) of a job that some failures throw back to its beginning."""
-    rate = load.restarts_per_s
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        restarted = (1.0 / rate + load.restart_s) * np.expm1(rate * time_s)
-    return np.where(rate > 0.0, restarted, time_s)
+        restarted = _attempts_s(time_s, load.restarts_per_s, load.restart_s)
+    return np.where(load.restarts_per_s > 0.0, restarted, time_s)
+
+
+def _attempts_s(time_s: Numbers, rate: Numbers, back_s: Numbers) -> Numbers:
+    """Until `time_s` passes without such a failure: the renewal form."""
+    found: Numbers = (1.0 / rate + back_s) * np.expm1(rate * time_s)
+    return found
 
 
 def _unpriced(load: Load) -> Priced:

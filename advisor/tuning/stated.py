@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 from advisor.errors import UserError
-from advisor.tuning.circumstances import Circumstances, Objective
+from advisor.simulation.process import Kind
+from advisor.tuning.circumstances import NO_NODE, Circumstances, Objective
 from advisor.tuning.hiccups import ExponentialHiccups, Hiccups, ObservedHiccups
-from advisor.tuning.losses import ONE_AT_A_TIME, Losses
-from advisor.tuning.spares import Repairs
 
 MOST_SPARES = 8
 """Spares that are considered where nobody says how many."""
@@ -16,7 +15,7 @@ MOST_SPARES = 8
 class Stated:
     """What was stated; None where nothing was. Times in seconds."""
 
-    losses: Losses | None = None
+    kinds: tuple[Kind, ...] | None = None
     hiccup_every_s: float | None = None
     hiccup_length_s: float | None = None
     hiccups_s: tuple[float, ...] | None = None
@@ -38,28 +37,23 @@ def circumstances_of(stated: Stated, cluster_nodes: int) -> Circumstances:
         raise UserError(
             "a share of silent failures needs the hiccups of a healthy job, which a timeout weighs"
         )
-    repairs = _repairs(stated, cluster_nodes)
+    repair_s = stated.repair_s
+    if repair_s is None and stated.most_spares is not None:
+        raise UserError("spares need the mean time to repair a node: give it too")
+    if repair_s is not None and repair_s <= 0.0:
+        raise UserError("the time to repair a node has to be above 0s")
     most_spares = MOST_SPARES if stated.most_spares is None else stated.most_spares
     return Circumstances(
-        losses=stated.losses or ONE_AT_A_TIME,
+        nodes=stated.nodes or cluster_nodes,
+        kinds=stated.kinds or NO_NODE,
         hiccups=hiccups,
         silent=1.0 if stated.silent is None else stated.silent,
-        repairs=repairs,
-        most_spares=0 if repairs is None else most_spares,
+        repair_s=repair_s,
+        most_spares=0 if repair_s is None else most_spares,
         most_tiers=stated.most_tiers,
         most_replicas=stated.most_replicas,
         objective=stated.objective,
     )
-
-
-def _repairs(stated: Stated, cluster_nodes: int) -> Repairs | None:
-    if stated.repair_s is None:
-        if stated.most_spares is not None or stated.nodes is not None:
-            raise UserError("spares and nodes need the mean time to repair a node: give it too")
-        return None
-    if stated.repair_s <= 0.0:
-        raise UserError("the time to repair a node has to be above 0s")
-    return Repairs(stated.nodes or cluster_nodes, stated.repair_s)
 
 
 def _hiccups(stated: Stated) -> Hiccups | None:

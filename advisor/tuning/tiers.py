@@ -1,54 +1,55 @@
 """Tiers, of which combinations are made: mechanisms with what they cost, and what they survive.
 
-By capabilities, never by names: states on storage survive every loss, states with k peers the loss
-of k nodes at once, states that only the survivors have the loss of one.
+What a state survives follows from where it lies (advisor/simulation/parts.py), and from how many
+nodes there are: peers on N nodes are on N - 1 others at most.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
-from math import inf
 
 from advisor.candidates import Consideration, consider
-from advisor.optimizer import CostModel
 from advisor.prediction.predict import predict
 from advisor.recommendation import Candidate, EvidenceCode, Excluded
-from advisor.scenario import IntervalPolicy, Scenario
-from advisor.simulation.parts import survives
+from advisor.scenario import FailureRegime, IntervalPolicy, Scenario
+from advisor.simulation.parts import Emergency, Part, part_of, replicas_of
 from advisor.simulation.process import SURVIVES_ALL
-from db.records import Cadence, ClusterEvidence, Mechanism, TransferPath
+from advisor.tuning.circumstances import Circumstances
+from db.records import ClusterEvidence, TransferPath
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """A mechanism that keeps states, with `replicas` peers each (0: not with peers).
+    """A mechanism that keeps states, with `replicas` peers each (0: not with peers)."""
 
-    `survives` is how many nodes may be lost at once, infinity for all.
-    """
-
-    mechanism: str
+    part: Part
     replicas: int
-    survives: float
-    model: CostModel
-    host_bytes_per_rank: int
     evidence: EvidenceCode
+
+    @property
+    def label(self) -> str:
+        """Such as `FT1`, or `FT6 (k = 2)`."""
+        peers = f" (k = {self.replicas})" if self.replicas > 1 else ""
+        return self.part.mechanism.upper() + peers
+
+    @property
+    def is_periodic(self) -> bool:
+        return self.part.interval_steps is not None
 
 
 @dataclass(frozen=True, slots=True)
-class Emergency:
-    """A mechanism that saves when a failure is announced, a `coverage` share of them.
+class EmergencyTier:
+    """A mechanism that saves when a failure is announced, as a `coverage` share of them is."""
 
-    `restore_s` is the restore alone.
-    """
-
-    mechanism: str
+    part: Part
+    emergency: Emergency
     coverage: float
-    survives: float
-    overhead: float
-    save_s: float
-    restore_s: float
-    host_bytes_per_rank: int
     evidence: EvidenceCode
+
+    @property
+    def spent_s(self) -> float:
+        """What an announced failure takes beside detection and regrouping."""
+        return self.emergency.save_s + self.emergency.restore_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +57,34 @@ class Combination:
     """Tiers from the most frequent to the rarest, each surviving more than the one before."""
 
     tiers: tuple[Tier, ...]
-    emergency: Emergency | None = None
-
-    def tier_for(self, at_once: float) -> int | None:
-        """The place of the most frequent tier that survives such a loss; None: none does."""
-        survivors = (i for i, tier in enumerate(self.tiers) if tier.survives >= at_once)
-        return next(survivors, None)
+    emergency: EmergencyTier | None = None
 
     @property
-    def host_bytes_per_rank(self) -> int:
-        emergency = self.emergency.host_bytes_per_rank if self.emergency else 0
-        return emergency + sum(tier.host_bytes_per_rank for tier in self.tiers)
+    def parts(self) -> tuple[Part, ...]:
+        first = () if self.emergency is None else (self.emergency.part,)
+        return (*first, *(tier.part for tier in self.tiers))
 
     @property
     def names(self) -> tuple[str, ...]:
-        emergency = (self.emergency.mechanism,) if self.emergency else ()
-        return (*emergency, *(tier.mechanism for tier in self.tiers))
+        return tuple(part.mechanism for part in self.parts)
+
+    @property
+    def label(self) -> str:
+        """Such as `FT4 + FT2 + FT1`."""
+        first = [] if self.emergency is None else [self.emergency.part.mechanism.upper()]
+        return " + ".join([*first, *(tier.label for tier in self.tiers)])
+
+    @property
+    def host_bytes_per_rank(self) -> int:
+        return sum(part.host_bytes_per_rank for part in self.parts)
+
+    @property
+    def evidence(self) -> EvidenceCode:
+        """That of a mechanism alone; several together were never measured."""
+        parts = [tier.evidence for tier in self.tiers]
+        if self.emergency is not None:
+            parts.append(self.emergency.evidence)
+        return parts[0] if len(parts) == 1 else EvidenceCode.EXTRAPOLATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,35 +92,44 @@ class Tiers:
     """What combinations are made of, and what cannot be part of one."""
 
     tiers: tuple[Tier, ...]
-    emergencies: tuple[Emergency, ...]
+    emergencies: tuple[EmergencyTier, ...]
     excluded: tuple[Excluded, ...]
     goes_on: tuple[str, ...]
     """Candidates with which the job goes on by itself, outside Eq. (5)."""
+    cautions: tuple[Excluded, ...]
+    """Mechanisms that were not seen to resume after several losses, though such are stated."""
 
 
-def tiers_of(evidence: ClusterEvidence, scenario: Scenario, most_replicas: int) -> Tiers:
+def tiers_of(evidence: ClusterEvidence, scenario: Scenario, told: Circumstances) -> Tiers:
     """The candidates of the scenario as tiers, each with a free interval.
 
     A mechanism that saves on a warning counts whatever share of the failures is announced: the
-    tiers below it are for the others. Up to `most_replicas` peers, beyond those that were measured
-    with costs in proportion to the number.
+    tiers below it are for the others. Peers go up to what is asked for, beyond those that were
+    measured with costs in proportion to their number.
     """
     free = replace(scenario, interval=IntervalPolicy.AUTO)
-    considered = consider(evidence, _fully_announced(free))
-    tiers, emergencies = [], []
+    announced = _fully_announced(free)
+    considered = consider(evidence, announced)
+    tiers: list[Tier] = []
+    emergencies: list[EmergencyTier] = []
     for candidate in considered.candidates:
-        mechanism = evidence.mechanisms[candidate.mechanism]
-        if candidate.model is None:
+        part = part_of(evidence, announced, candidate)
+        if part is None:
             continue
-        if mechanism.cadence is Cadence.ON_WARNING:
-            emergencies.append(_emergency(evidence, free, candidate, mechanism))
+        if part.emergency is not None:
+            part = _on_nodes(part, told.nodes)
+            coverage = scenario.warning_coverage or 0.0
+            emergencies.append(EmergencyTier(part, part.emergency, coverage, candidate.evidence))
         else:
-            tiers.append(_tier(candidate, mechanism, candidate.model))
+            tiers.append(_tier(evidence, announced, candidate, part))
+    known = [tier for tier in tiers if tier.replicas <= (told.most_replicas or tier.replicas)]
+    every = (*known, *_more_replicas(known, told))
     return Tiers(
-        tiers=(*tiers, *_more_replicas(tiers, most_replicas)),
+        tiers=tuple(replace(tier, part=_on_nodes(tier.part, told.nodes)) for tier in every),
         emergencies=tuple(emergencies),
         excluded=considered.excluded,
-        goes_on=_going_on(considered),
+        goes_on=tuple(c.mechanism for c in considered.candidates if c.native is not None),
+        cautions=_cautions(evidence, announced, considered, told),
     )
 
 
@@ -121,17 +143,15 @@ def combinations_of(tiers: Tiers, most_tiers: int) -> Iterator[Combination]:
         yield Combination((), emergency)
 
 
-def _survives(mechanism: Mechanism, replicas: int) -> float:
-    """How many nodes may be lost at once, infinity for all."""
-    found = survives(mechanism, replicas)
-    return inf if found >= SURVIVES_ALL else float(found)
-
-
 def _combined(tiers: Sequence[Tier], most_tiers: int) -> Iterator[tuple[Tier, ...]]:
+    """Each mechanism once, and each tier surviving more than the one before."""
+    rising = sorted(tiers, key=lambda tier: tier.part.survives)
     for count in range(1, most_tiers + 1):
-        for chosen in combinations(sorted(tiers, key=lambda tier: tier.survives), count):
-            rising = all(a.survives < b.survives for a, b in pairwise(chosen))
-            if rising and (count == 1 or all(tier.model.is_periodic for tier in chosen)):
+        for chosen in combinations(rising, count):
+            names = {tier.part.mechanism for tier in chosen}
+            differ = all(a.part.survives < b.part.survives for a, b in pairwise(chosen))
+            together = count == 1 or all(tier.is_periodic for tier in chosen)
+            if differ and together and len(names) == count:
                 yield chosen
 
 
@@ -141,55 +161,48 @@ def _fully_announced(scenario: Scenario) -> Scenario:
     return replace(scenario, warning_coverage=1.0)
 
 
-def _tier(candidate: Candidate, mechanism: Mechanism, model: CostModel) -> Tier:
-    replicas = mechanism.default_replicas if mechanism.save_path is TransferPath.PEER else 0
-    return Tier(
-        mechanism=candidate.mechanism,
-        replicas=replicas,
-        survives=_survives(mechanism, replicas),
-        model=model,
-        host_bytes_per_rank=candidate.host_memory_bytes_per_rank,
-        evidence=candidate.evidence,
-    )
+def _tier(evidence: ClusterEvidence, scenario: Scenario, candidate: Candidate, part: Part) -> Tier:
+    mechanism = evidence.mechanisms[candidate.mechanism]
+    replicas = 0
+    if mechanism.save_path is TransferPath.PEER:
+        prediction = predict(evidence, scenario, mechanism)
+        replicas = replicas_of(mechanism, prediction, scenario.state_bytes)
+    return Tier(part, replicas, candidate.evidence)
 
 
-def _emergency(
-    evidence: ClusterEvidence, scenario: Scenario, candidate: Candidate, mechanism: Mechanism
-) -> Emergency:
-    prediction = predict(evidence, _fully_announced(scenario), mechanism)
-    save_s = prediction.save_s or 0.0
-    return Emergency(
-        mechanism=candidate.mechanism,
-        coverage=scenario.warning_coverage or 0.0,
-        survives=_survives(mechanism, mechanism.default_replicas),
-        overhead=prediction.model.overhead,
-        save_s=save_s,
-        restore_s=max(prediction.model.restore_s - save_s, 0.0)
-        + prediction.model.lost_steps * scenario.step_time_s,
-        host_bytes_per_rank=candidate.host_memory_bytes_per_rank,
-        evidence=candidate.evidence,
-    )
+def _on_nodes(part: Part, nodes: int) -> Part:
+    """With so many nodes its states survive the loss of one fewer at most, unless of all."""
+    if part.survives >= SURVIVES_ALL:
+        return part
+    return replace(part, survives=min(part.survives, nodes - 1))
 
 
-def _more_replicas(tiers: Sequence[Tier], most_replicas: int) -> Iterable[Tier]:
-    """More peers than were measured: a save in proportion to their number, from the most that
-    were."""
-    peers = [tier for tier in tiers if tier.replicas and tier.model.interval_steps is None]
+def _more_replicas(tiers: Sequence[Tier], told: Circumstances) -> Iterable[Tier]:
+    """As many peers as failures call for, where that is more than were measured: a save in
+    proportion to their number, from the most that were."""
+    peers = [tier for tier in tiers if tier.replicas and tier.part.can_vary]
     if not peers:
         return
     largest = max(peers, key=lambda tier: tier.replicas)
-    for replicas in range(largest.replicas + 1, most_replicas + 1):
-        times = replicas / largest.replicas
-        host_bytes = round(largest.host_bytes_per_rank * times)
-        yield replace(
-            largest,
-            replicas=replicas,
-            survives=float(replicas),
-            model=replace(largest.model, stall_s=largest.model.stall_s * times),
-            host_bytes_per_rank=host_bytes,
-            evidence=EvidenceCode.EXTRAPOLATED,
-        )
+    for replicas in told.replicas_called_for:
+        if replicas > largest.replicas:
+            times = replicas / largest.replicas
+            part = replace(
+                largest.part,
+                survives=replicas,
+                stall_s=largest.part.stall_s * times,
+                host_bytes_per_rank=round(largest.part.host_bytes_per_rank * times),
+                device_bytes_per_rank=round(largest.part.device_bytes_per_rank * times),
+            )
+            yield Tier(part, replicas, EvidenceCode.EXTRAPOLATED)
 
 
-def _going_on(considered: Consideration) -> tuple[str, ...]:
-    return tuple(c.mechanism for c in considered.candidates if c.native is not None)
+def _cautions(
+    evidence: ClusterEvidence, scenario: Scenario, considered: Consideration, told: Circumstances
+) -> tuple[Excluded, ...]:
+    """What the cluster's runs say against candidates, if several nodes may be lost at once."""
+    if scenario.failure_regime is FailureRegime.MULTI or not told.loses_several:
+        return ()
+    several = consider(evidence, replace(scenario, failure_regime=FailureRegime.MULTI))
+    offered = {candidate.mechanism for candidate in considered.candidates}
+    return tuple(each for each in several.excluded if each.mechanism in offered)

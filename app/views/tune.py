@@ -1,6 +1,7 @@
 """Tune: mechanisms in tiers, intervals, peers, the detection timeout and spares, all at once."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -9,6 +10,7 @@ from advisor.errors import UserError
 from advisor.figures.tuning import timeout_figure
 from advisor.reports.tune_words import (
     TUNE_HEADER,
+    caution_lines,
     choice_cells,
     circumstance_lines,
     headline,
@@ -16,9 +18,9 @@ from advisor.reports.tune_words import (
     setting_lines,
     worth_lines,
 )
+from advisor.simulation.kinds import ALL_EXAMPLE, parse_kinds
 from advisor.tuning.circumstances import Objective
 from advisor.tuning.hiccups import parse_hiccups
-from advisor.tuning.losses import LOSSES_EXAMPLE, parse_losses
 from advisor.tuning.search import Tuned, tune
 from advisor.tuning.simulated import simulated
 from advisor.tuning.stated import Stated, circumstances_of
@@ -31,7 +33,7 @@ from app.widgets import answered, bullets, figure, section, wide_table
 
 _SHOWN = 8
 _PRECISION, _MOST_JOBS, _SEED = 5e-3, 4_096, 0
-_MOST_SPARES, _MOST_NODES = 1_000, 1_000_000
+_MOST_SPARES, _MOST_NODES = 1_000, 20_000
 
 
 def page(shown: Shown) -> None:
@@ -51,6 +53,8 @@ def page(shown: Shown) -> None:
     except UserError as error:
         st.error(message(error))
         return
+    if isinstance(recommendation.scenario.interval, int):
+        st.caption("The sidebar's interval does not bind here: intervals are searched.")
     _draw(tuned)
 
 
@@ -71,6 +75,7 @@ def _draw(tuned: Tuned) -> None:
             f"Simulated with seed {_SEED} until the mean is known to {_PRECISION:.1%}, at most "
             f"{_MOST_JOBS:,} jobs each; * where the formula is more than 1 % off."
         )
+    section("Cautions", caution_lines(tuned))
     section("Stated", circumstance_lines(tuned.circumstances))
     section("Left out", left_out_lines(tuned))
 
@@ -88,8 +93,8 @@ def _fields() -> Callable[[], Stated]:
     """Fields of what is known beside the scenario; read later, where a mistake can be said."""
     left, middle, right = st.columns(3)
     duration = parse_duration_s
-    losses = typed(
-        left, "Nodes lost at once", "lost-at-once", LOSSES_EXAMPLE, parse_losses,
+    kinds = typed(
+        left, "Nodes lost at once", "kinds", ALL_EXAMPLE, partial(parse_kinds, all_too=True),
         "Shares of the failures by how many nodes each takes. A state on storage survives all, one "
         "with k peers the loss of k nodes.",
     )  # fmt: skip
@@ -130,7 +135,7 @@ def _fields() -> Callable[[], Stated]:
 
     def read() -> Stated:
         return Stated(
-            losses=losses(),
+            kinds=kinds(),
             hiccup_every_s=every(),
             hiccup_length_s=length(),
             hiccups_s=observed(),

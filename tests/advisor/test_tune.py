@@ -10,7 +10,7 @@ from advisor import cli
 
 _ASK = "--architecture a2 --state-size 204.7MB --mtbf 30m --duration 3d"
 _TOLD = (
-    "--lost-at-once 1:95%,all:5% --hiccup-every 6h --hiccup-length 20s --repair 20m --nodes 16 "
+    "--kinds 1:95%,all:5% --hiccup-every 6h --hiccup-length 20s --repair 20m --nodes 16 "
     "--storage-write 75MB/s --mechanism ft1,ft2,ft6"
 )
 
@@ -101,8 +101,8 @@ def test_who_goes_on_by_itself_has_nothing_to_set(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ("--lost-at-once 1:50%", "add up to 50 %"),
-        ("--lost-at-once often", "how many nodes failures take"),
+        ("--kinds 1:50%", "add up to 50 %"),
+        ("--kinds often", "how many nodes failures take"),
         ("--hiccup-every 1h", "belong together"),
         ("--hiccups-over 1h", "belong together"),
         ("--hiccups nowhere.txt --hiccups-over 1d", "cannot be read"),
@@ -111,9 +111,9 @@ def test_who_goes_on_by_itself_has_nothing_to_set(
         ("--silent 50%", "needs the hiccups"),
         ("--silent 150% --hiccup-every 1h --hiccup-length 1s", "0% to 100%"),
         ("--spares-up-to 3", "time to repair a node"),
-        ("--nodes 3", "time to repair a node"),
-        ("--repair 0s", "above 0s"),
-        ("--repair 10y --mtbf 1s", "in repair in the mean"),
+        ("--repair 1h", "no failure takes a node"),
+        ("--repair 0s --kinds 1:100%", "above 0s"),
+        ("--repair 10y --mtbf 1s --kinds 1:100%", "in repair in the mean"),
         ("--objective node-hours", "node-hours"),
         ("--precision 0%", "above 0%"),
         ("--interval 100", "intervals are searched"),

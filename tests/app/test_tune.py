@@ -10,7 +10,7 @@ from tests.app.conftest import Page, texts
 
 _SCENARIO = ["--architecture", "a2", "--state-size", "204.7MB", "--mtbf", "4h"]
 _TOLD = {
-    "lost-at-once": "1:95%,all:5%",
+    "kinds": "1:95%,all:5%",
     "hiccup-every": "6h",
     "hiccup-length": "20s",
     "repair": "12h",
@@ -62,11 +62,11 @@ def test_what_is_not_stated_is_not_searched(page: Page) -> None:
 
 
 def test_a_mistake_names_its_field_and_nothing_else_is_lost(page: Page) -> None:
-    shown = page("tune", repair="12h")
-    shown.text_input(key="lost-at-once").set_value("1:50%").run()
+    shown = page("tune", repair="12h", kinds="1:100%")
+    shown.text_input(key="kinds").set_value("1:50%").run()
     assert [e.value.partition(":")[0] for e in shown.error] == ["Nodes lost at once"]
     assert not shown.exception
-    shown.text_input(key="lost-at-once").set_value("").run()
+    shown.text_input(key="kinds").set_value("0:50%,1:50%").run()
     shown.text_input(key="spares-up-to").set_value("many").run()
     assert "whole number from 0 to 1,000" in shown.error[0].value
     shown.text_input(key="spares-up-to").set_value("3").run()

@@ -65,7 +65,6 @@ from advisor.simulation.candidate import NotSimulated
 from advisor.simulation.run import Simulated, Spent
 from advisor.tuning.circumstances import Objective
 from advisor.tuning.search import Setting, SparesPrice, TimeoutPrice
-from advisor.tuning.spares import Repairs
 from advisor.uncertainty.cells import FORMAT as NEXT_FORMAT
 from advisor.uncertainty.cells import VERSION as NEXT_VERSION
 from advisor.uncertainty.cells import CellValue, NextCells, Unvalued
@@ -407,7 +406,7 @@ def test_the_schema_of_flips_knows_every_field_and_every_code(
 
 
 _EVERYTHING = (
-    "--warning-lead 2s --warning-coverage 40% --lost-at-once 1:90%,3:8%,all:2% --hiccup-every 1h "
+    "--warning-lead 2s --warning-coverage 40% --kinds 0:50%,1:40%,3:8%,all:2% --hiccup-every 1h "
     "--hiccup-length 10s --silent 80% --repair 8h --spares-up-to 3 --nodes 16 --tiers-up-to 3"
 )
 
@@ -417,9 +416,9 @@ _EVERYTHING = (
     [
         f"a2 {_SMALL}",
         f"a2 {_SMALL} {_EVERYTHING}",
-        f"a2 {_SMALL} --repair 8h --objective node-hours --most 0",
+        f"a2 {_SMALL} --kinds 1:100% --repair 8h --objective node-hours --most 0",
         f"a6 {_SMALL}",
-        f"a2 {_SMALL} --mechanism ft2 --lost-at-once all:100% --show 1",
+        f"a2 {_SMALL} --mechanism ft2 --kinds all:100% --show 1",
     ],
 )
 def test_the_schema_of_tuning_knows_every_field_and_every_code(
@@ -430,7 +429,6 @@ def test_the_schema_of_tuning_knows_every_field_and_every_code(
     assert TUNING["properties"]["version"]["const"] == TUNING_VERSION
     definitions = TUNING["$defs"]
     for name, kind in (
-        ("repairs", Repairs),
         ("tuned_setting", Setting),
         ("timeout_price", TimeoutPrice),
         ("spares_price", SparesPrice),

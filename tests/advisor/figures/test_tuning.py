@@ -10,7 +10,7 @@ from tests.advisor.tuning.test_tiers import scenario
 
 
 def test_curves_are_the_prices(matilda: ClusterEvidence) -> None:
-    told = Circumstances(hiccups=ExponentialHiccups(1800.0, 5.0))
+    told = Circumstances(16, hiccups=ExponentialHiccups(1800.0, 5.0))
     best = tune(matilda, scenario(matilda), told).best
     assert best is not None
     figure = timeout_figure(best)
@@ -27,6 +27,6 @@ def test_curves_are_the_prices(matilda: ClusterEvidence) -> None:
 
 
 def test_without_a_search_there_is_nothing_to_draw(matilda: ClusterEvidence) -> None:
-    best = tune(matilda, scenario(matilda), Circumstances()).best
+    best = tune(matilda, scenario(matilda), Circumstances(16)).best
     assert best is not None
     assert all(not trace.x for trace in timeout_figure(best).data)

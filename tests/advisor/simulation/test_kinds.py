@@ -4,7 +4,7 @@ import pytest
 
 from advisor.errors import UserError
 from advisor.simulation.kinds import parse_kinds
-from advisor.simulation.process import Kind
+from advisor.simulation.process import SURVIVES_ALL, Kind
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,15 @@ def test_shares(text: str, kinds: tuple[Kind, ...]) -> None:
     assert [(k.severity, k.nodes) for k in found] == [(k.severity, k.severity) for k in kinds]
     assert [k.share for k in found] == pytest.approx([k.share for k in kinds])
     assert sum(k.share for k in found) == pytest.approx(1.0, abs=1e-9)
+
+
+def test_all_nodes_are_the_most_severe_where_they_can_be_named() -> None:
+    found = parse_kinds("all:2%,0:98%", all_too=True)
+    assert [(k.severity, k.nodes) for k in found] == [(0, 0), (SURVIVES_ALL, SURVIVES_ALL)]
+    with pytest.raises(UserError, match="from 0 to 64 once"):
+        parse_kinds("all:100%")
+    with pytest.raises(UserError, match="or all, once"):
+        parse_kinds(f"{SURVIVES_ALL}:100%", all_too=True)
 
 
 @pytest.mark.parametrize(

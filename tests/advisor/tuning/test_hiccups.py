@@ -8,7 +8,6 @@ import pytest
 from advisor.errors import UserError
 from advisor.tuning.hiccups import (
     ExponentialHiccups,
-    NoHiccups,
     ObservedHiccups,
     parse_hiccups,
 )
@@ -24,18 +23,6 @@ def test_observed_hiccups_count_one_more_than_was_seen() -> None:
     hiccups = ObservedHiccups((3.0, 1.0, 10.0, 3.0), 1000.0)
     rates = hiccups.rate_above_per_s(np.array([0.5, 1.0, 3.0, 9.0, 10.0, 1e6]))
     assert rates == pytest.approx(np.array([5.0, 4.0, 2.0, 2.0, 1.0, 1.0]) / 1000.0)
-
-
-def test_the_next_hiccup_beats_the_longest_so_far_about_as_often_as_is_counted() -> None:
-    """With n of one law, the next is the longest in 1 of n + 1 cases, whatever the law."""
-    random = np.random.default_rng(5)
-    drawn = random.weibull(0.5, size=(20_000, 10))
-    beaten = np.mean(drawn[:, -1] > drawn[:, :-1].max(axis=1))
-    assert beaten == pytest.approx(0.1, abs=0.007)
-
-
-def test_no_hiccups_raise_no_alarm() -> None:
-    assert list(NoHiccups().rate_above_per_s(np.array([0.0, 5.0]))) == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(

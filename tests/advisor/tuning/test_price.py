@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.optimizer import Conditions, CostModel, evaluate
-from advisor.tuning.price import Load, Saves, price, with_restarts_s, with_waits_s
+from advisor.tuning.price import (
+    Load,
+    Saves,
+    price,
+    whole_s,
+    with_missed_s,
+    with_restarts_s,
+    with_waits_s,
+)
 
 _SETTINGS = settings(max_examples=80, deadline=None)
 
@@ -21,8 +29,8 @@ def load(saves: list[Saves], **more: Any) -> Load:
         "step_time_s": 0.5,
         "base": 1.0,
         "taken": np.array([1.02]),
-        "restarts_per_s": np.zeros(1),
-        "restart_s": np.zeros(1),
+        **dict.fromkeys(("saved_per_s", "missed_per_s", "missed_s"), np.zeros(1)),
+        **dict.fromkeys(("restarts_per_s", "restart_s"), np.zeros(1)),
     }
     return Load(saves=tuple(saves), **(stated | more))
 
@@ -141,6 +149,25 @@ def test_each_timeout_has_its_own_answer() -> None:
         alone = price(load([saves(2.0, rates[i])], taken=taken[i : i + 1]))
         assert together.time_s[i] == alone.time_s[0]
         assert together.interval_steps[0, i] == alone.interval_steps[0, 0]
+
+
+def test_a_missed_warning_goes_back_to_the_last_emergency_save() -> None:
+    time = np.array([86400.0])
+    rates = {"missed_per_s": np.array([1e-5]), "missed_s": np.array([40.0])}
+    most = load([], **rates, saved_per_s=np.array([9e-5]))
+    assert with_missed_s(time, most)[0] == pytest.approx(86400.0 * (1.0 + 1.0 / 9.0) * 1.0004)
+    never = load([], **rates)
+    beginning = (1e5 + 40.0) * math.expm1(0.864)
+    assert with_missed_s(time, never)[0] == pytest.approx(beginning)
+    seldom = load([], **rates, saved_per_s=np.array([1e-6]))
+    assert with_missed_s(time, seldom)[0] == pytest.approx(beginning)
+    assert with_missed_s(time, load([]))[0] == 86400.0
+
+
+def test_everything_on_top_is_in_order() -> None:
+    time = np.array([1000.0])
+    loaded = load([], restarts_per_s=np.array([1e-3]), restart_s=np.array([50.0]))
+    assert whole_s(time, loaded, 0.5)[0] == pytest.approx(2.0 * 1050.0 * (math.e - 1.0))
 
 
 def test_waits_and_restarts() -> None:

@@ -10,28 +10,30 @@ import pytest
 from advisor.candidates import consider
 from advisor.errors import UserError
 from advisor.exact_time import FLAT_WASTE
+from advisor.recommendation import EvidenceCode
 from advisor.scenario import IntervalPolicy
+from advisor.simulation.kinds import parse_kinds
 from advisor.tuning.circumstances import (
     BEYOND_TIMEOUT_S,
     Circumstances,
     Objective,
 )
-from advisor.tuning.hiccups import ExponentialHiccups, NoHiccups, ObservedHiccups
+from advisor.tuning.hiccups import ExponentialHiccups, ObservedHiccups
 from advisor.tuning.load import load_of, shares_of
-from advisor.tuning.losses import Losses
-from advisor.tuning.price import with_restarts_s, with_waits_s
+from advisor.tuning.price import whole_s
 from advisor.tuning.search import Choice, Tuned, tune
 from advisor.tuning.simulated import process_of, simulated
-from advisor.tuning.spares import Repairs, waiting_shares
+from advisor.tuning.spares import waiting_shares
 from db.records import ClusterEvidence
 from tests.advisor.tuning.test_tiers import scenario
 
-_SEVERAL = Losses({1.0: 0.9, 2.0: 0.08, math.inf: 0.02})
+_SEVERAL = parse_kinds("1:90%,2:8%,all:2%", all_too=True)
+_ONE = parse_kinds("1:100%")
 _HICCUPS = ExponentialHiccups(1800.0, 5.0)
 
 
 def tuned(evidence: ClusterEvidence, told: Circumstances | None = None, **more: Any) -> Tuned:
-    return tune(evidence, scenario(evidence, **more), told or Circumstances())
+    return tune(evidence, scenario(evidence, **more), told or Circumstances(16))
 
 
 def by_names(found: Tuned) -> dict[tuple[str, ...], Choice]:
@@ -69,15 +71,18 @@ def test_nothing_stated_makes_the_answer_of_recommend(matilda: ClusterEvidence) 
 
 
 def test_failures_of_several_sizes_call_for_several_tiers(matilda: ClusterEvidence) -> None:
-    found = tuned(matilda, Circumstances(losses=_SEVERAL), mtbf_s=1800.0, duration_s=172800.0)
+    found = tuned(matilda, Circumstances(16, _SEVERAL), mtbf_s=1800.0, duration_s=172800.0)
     assert found.best is not None
-    assert found.best.combination.tier_for(math.inf) is not None
+    assert found.best.restarts_per_day == 0.0
     only_peers = by_names(found)[("ft2",)]
     assert only_peers.restarts_per_day == pytest.approx(0.1 * 48.0)
+    assert only_peers.evidence is EvidenceCode.EXTRAPOLATED
     assert only_peers.expected_completion_s > found.best.expected_completion_s
     for choice in found.choices:
-        total = shares_of(_SEVERAL, choice.combination)
-        assert total.announced + sum(total.tiers) + total.restarts == pytest.approx(1.0)
+        shares = shares_of(found.circumstances, choice.combination)
+        assert shares.saved + shares.missed + sum(shares.tiers) + shares.unsurvived == (
+            pytest.approx(1.0)
+        )
 
 
 def test_more_tiers_and_settings_never_cost_time(matilda: ClusterEvidence) -> None:
@@ -85,7 +90,7 @@ def test_more_tiers_and_settings_never_cost_time(matilda: ClusterEvidence) -> No
         min(
             choice.expected_completion_s
             for choice in tuned(
-                matilda, Circumstances(losses=_SEVERAL, most_tiers=most), mtbf_s=1800.0
+                matilda, Circumstances(16, _SEVERAL, most_tiers=most), mtbf_s=1800.0
             ).choices
         )
         for most in (1, 2, 3)
@@ -96,24 +101,24 @@ def test_more_tiers_and_settings_never_cost_time(matilda: ClusterEvidence) -> No
 def test_the_timeout_is_the_best_of_all(matilda: ClusterEvidence) -> None:
     """Against a plain loop over timeouts and intervals."""
     asked = scenario(matilda, mtbf_s=3600.0, mechanisms=("ft1",))
-    found = tune(matilda, asked, Circumstances(hiccups=_HICCUPS))
+    found = tune(matilda, asked, Circumstances(16, hiccups=_HICCUPS))
     best = found.best
     assert best is not None
     assert best.timeout_s is not None
-    model = best.combination.tiers[0].model
+    part = best.combination.tiers[0].part
 
     def time_s(timeout_s: float, steps: float) -> float:
         alarms = math.exp(-timeout_s / 5.0) / 1800.0
         failures = 1.0 / asked.mtbf_s
         length_s = steps * asked.step_time_s
-        recovery_s = model.restore_s + asked.regroup_s + length_s / 2.0
+        recovery_s = part.restore_s + asked.regroup_s + length_s / 2.0
         per_s = failures * (timeout_s + BEYOND_TIMEOUT_S + recovery_s) + alarms * recovery_s
-        return asked.duration_s * (1.0 + model.stall_s / length_s) * (1.0 + per_s)
+        return asked.duration_s * (1.0 + part.stall_s / length_s) * (1.0 + per_s)
 
     tried = min(
         time_s(t, float(n))
         for t in np.linspace(1.0, 120.0, 600)
-        for n in np.unique(np.geomspace(model.min_interval_steps, 20_000, 150).astype(int))
+        for n in np.unique(np.geomspace(part.least_steps, 20_000, 150).astype(int))
     )
     assert best.expected_completion_s <= tried * (1.0 + FLAT_WASTE + 1e-4)
     least_s = min(each.expected_completion_s for each in best.timeouts)
@@ -127,61 +132,69 @@ def test_the_timeout_is_the_best_of_all(matilda: ClusterEvidence) -> None:
 
 def test_fewer_hiccups_allow_a_shorter_timeout(matilda: ClusterEvidence) -> None:
     def timeout_s(hiccups: Any) -> float:
-        best = tuned(matilda, Circumstances(hiccups=hiccups), mechanisms=("ft1",)).best
+        best = tuned(matilda, Circumstances(16, hiccups=hiccups), mechanisms=("ft1",)).best
         assert best is not None
         assert best.timeout_s is not None
         return best.timeout_s
 
     rising = [timeout_s(ExponentialHiccups(every, 5.0)) for every in (60.0, 3600.0, 1e6)]
     assert rising == sorted(rising, reverse=True)
-    free = tuned(matilda, Circumstances(hiccups=NoHiccups()), mechanisms=("ft1",)).best
+    rare = ExponentialHiccups(1e12, 1e-3)
+    free = tuned(matilda, Circumstances(16, hiccups=rare), mechanisms=("ft1",)).best
     assert free is not None
-    assert free.timeouts[0].expected_completion_s == min(
-        each.expected_completion_s for each in free.timeouts
-    )
-    assert free.timeouts[0].timeout_s >= 2.0 * scenario(matilda).step_time_s
+    shortest = free.timeouts[0]
+    assert shortest.expected_completion_s == min(e.expected_completion_s for e in free.timeouts)
+    stall_s = free.combination.tiers[0].part.stall_s
+    assert shortest.timeout_s >= 2.0 * scenario(matilda).step_time_s + stall_s
     seen = timeout_s(ObservedHiccups((1.0, 4.0, 9.0) * 20, 86400.0))
     assert seen >= 9.0
 
 
-def test_loud_failures_are_found_as_the_scenario_says(matilda: ClusterEvidence) -> None:
-    told = Circumstances(hiccups=_HICCUPS, silent=0.0)
-    found = tuned(matilda, told, mechanisms=("ft1",)).best
-    assert found is not None
-    without = tuned(matilda, mechanisms=("ft1",)).best
+def test_loud_failures_are_found_no_later_than_silent_ones(matilda: ClusterEvidence) -> None:
+    def best_s(silent: float, detection_s: float) -> float:
+        told = Circumstances(16, hiccups=_HICCUPS, silent=silent)
+        asked = {"mechanisms": ("ft1",), "detection_s": detection_s}
+        best = tuned(matilda, told, **asked).best
+        assert best is not None
+        return best.expected_completion_s
+
+    assert best_s(0.5, 600.0) == best_s(1.0, 600.0)
+    assert best_s(0.0, 0.5) < best_s(0.5, 0.5) < best_s(1.0, 0.5)
+    without = tuned(matilda, mechanisms=("ft1",), detection_s=0.5).best
     assert without is not None
-    least_s = min(each.expected_completion_s for each in found.timeouts)
-    assert least_s == pytest.approx(without.expected_completion_s, rel=1e-6)
+    assert best_s(0.0, 0.5) == pytest.approx(without.expected_completion_s, rel=FLAT_WASTE)
 
 
 def test_a_limit_on_the_pause_bounds_the_timeout(matilda: ClusterEvidence) -> None:
-    told = Circumstances(hiccups=ExponentialHiccups(60.0, 20.0))
+    told = Circumstances(16, hiccups=ExponentialHiccups(60.0, 20.0))
     free = tuned(matilda, told, mechanisms=("ft1",)).best
     held = tuned(matilda, told, mechanisms=("ft1",), max_pause_s=20.0).best
     assert free is not None
     assert held is not None
     assert free.timeout_s is not None
     assert held.timeout_s is not None
-    restore_s = held.combination.tiers[0].model.restore_s
+    restore_s = held.combination.tiers[0].part.restore_s
     pause_s = held.timeout_s + BEYOND_TIMEOUT_S + restore_s + 5.0
     assert pause_s <= 20.0 < free.timeout_s
     none = tuned(matilda, told, mechanisms=("ft1",), max_pause_s=5.1)
     assert none.choices == ()
-    assert "keep the limits" in none.left_out[0].reason
+    assert "no timeout keeps the limit on a pause" in none.left_out[0].reason
 
 
 def test_spares_are_as_few_as_do(matilda: ClusterEvidence) -> None:
-    repairs = Repairs(16, 4 * 3600.0)
-    told = Circumstances(repairs=repairs, most_spares=12)
+    told = Circumstances(16, _ONE, repair_s=4 * 3600.0, most_spares=12)
     best = tuned(matilda, told, mtbf_s=7200.0, mechanisms=("ft1",)).best
     assert best is not None
     assert best.spares is not None
+    assert best.evidence is EvidenceCode.EXTRAPOLATED
     least_s = min(each.expected_completion_s for each in best.by_spares)
     enough = [
-        e.spares for e in best.by_spares if e.expected_completion_s <= least_s * (1.0 + 0.002)
+        e.spares for e in best.by_spares if e.expected_completion_s <= least_s * (1.0 + FLAT_WASTE)
     ]
     assert best.spares == min(enough)
-    shares = waiting_shares(repairs, Circumstances().losses, 7200.0, 12)
+    beside = {each.spares: each.expected_completion_s for each in best.by_spares}
+    assert best.expected_completion_s == beside[best.spares]
+    shares = waiting_shares(told, 7200.0)
     assert best.waiting_fraction == shares[best.spares]
     alone = tuned(matilda, mtbf_s=7200.0, mechanisms=("ft1",)).best
     assert alone is not None
@@ -191,7 +204,7 @@ def test_spares_are_as_few_as_do(matilda: ClusterEvidence) -> None:
 
 
 def test_node_hours_call_for_fewer_spares(matilda: ClusterEvidence) -> None:
-    told = Circumstances(repairs=Repairs(4, 4 * 3600.0), most_spares=12)
+    told = Circumstances(4, _ONE, repair_s=4 * 3600.0, most_spares=12)
     soonest = tuned(matilda, told, mtbf_s=7200.0).best
     cheapest = tuned(matilda, replace(told, objective=Objective.NODE_HOURS), mtbf_s=7200.0).best
     assert soonest is not None
@@ -207,27 +220,25 @@ def test_node_hours_call_for_fewer_spares(matilda: ClusterEvidence) -> None:
 
 def test_memory_adds_up(matilda: ClusterEvidence) -> None:
     size = 204_700_000
-    told = Circumstances(losses=_SEVERAL, most_tiers=3)
+    told = Circumstances(16, _SEVERAL, most_tiers=3)
     ranks = matilda.cluster.ranks_per_node
     found = tuned(matilda, told, host_memory_bytes=2 * size * ranks)
     assert ("ft6",) in by_names(found)
     assert ("ft2", "ft6", "ft1") not in by_names(found)
     reasons = {each.mechanism: each.reason for each in found.left_out}
-    assert "of host memory a node" in reasons["ft2 + ft6 + ft1"]
+    assert "of host memory a node" in reasons["FT2 + FT6 (k = 2) + FT1"]
     for choice in found.choices:
         assert choice.host_bytes_per_rank <= 2 * size
 
 
 def test_no_setting_beside_the_best_is_better(matilda: ClusterEvidence) -> None:
     """Whatever single number of the answer is changed."""
-    told = Circumstances(
-        losses=_SEVERAL, hiccups=_HICCUPS, repairs=Repairs(8, 3600.0), most_spares=3
-    )
+    told = Circumstances(8, _SEVERAL, hiccups=_HICCUPS, repair_s=3600.0, most_spares=3)
     asked = scenario(matilda, mtbf_s=1800.0)
     best = by_names(tune(matilda, asked, told))[("ft2", "ft1")]
     assert best.timeout_s is not None
     assert best.spares is not None
-    share = waiting_shares(Repairs(8, 3600.0), _SEVERAL, 1800.0, 3)[best.spares]
+    share = waiting_shares(told, 1800.0)[best.spares]
     finer, coarser = (each.interval_steps or 0 for each in best.settings)
 
     def time_s(timeout_s: float, n: int, m: int) -> float:
@@ -237,7 +248,7 @@ def test_no_setting_beside_the_best_is_better(matilda: ClusterEvidence) -> None:
             training += saves.stall_s / (steps * asked.step_time_s)
             lost += float(saves.rate_per_s[0]) * steps * asked.step_time_s / 2.0
         whole = np.array([asked.duration_s * training * lost])
-        return float(with_waits_s(with_restarts_s(whole, load), share)[0])
+        return float(whole_s(whole, load, float(share))[0])
 
     here_s = time_s(best.timeout_s, finer, coarser)
     assert here_s == pytest.approx(best.expected_completion_s, rel=1e-12)
@@ -255,12 +266,12 @@ def test_no_setting_beside_the_best_is_better(matilda: ClusterEvidence) -> None:
 @pytest.mark.parametrize(
     ("told", "more"),
     [
-        (Circumstances(), {}),
-        (Circumstances(losses=_SEVERAL), {}),
-        (Circumstances(losses=_SEVERAL, hiccups=_HICCUPS), {}),
-        (Circumstances(repairs=Repairs(8, 20_000.0), most_spares=2), {}),
+        (Circumstances(16), {}),
+        (Circumstances(16, _SEVERAL), {}),
+        (Circumstances(16, _SEVERAL, hiccups=_HICCUPS), {}),
+        (Circumstances(64, _ONE, repair_s=20_000.0, most_spares=2), {}),
         (
-            Circumstances(losses=_SEVERAL, hiccups=_HICCUPS),
+            Circumstances(16, _SEVERAL, hiccups=_HICCUPS),
             {"warning_lead_s": 5.0, "warning_coverage": 0.5},
         ),
     ],
@@ -280,7 +291,7 @@ def test_the_simulation_agrees(
 
 
 def test_false_alarms_take_no_node(matilda: ClusterEvidence) -> None:
-    told = Circumstances(hiccups=_HICCUPS, repairs=Repairs(8, 3600.0), most_spares=2)
+    told = Circumstances(8, _ONE, hiccups=_HICCUPS, repair_s=3600.0, most_spares=2)
     asked = scenario(matilda)
     best = tune(matilda, asked, told).best
     assert best is not None
@@ -290,8 +301,37 @@ def test_false_alarms_take_no_node(matilda: ClusterEvidence) -> None:
     assert real == pytest.approx(1.0 / asked.mtbf_s)
 
 
+def test_missed_warnings_go_back_to_the_last_emergency_save(matilda: ClusterEvidence) -> None:
+    more: dict[str, Any] = {"warning_lead_s": 5.0, "warning_coverage": 0.9, "duration_s": 604800.0}
+    asked = scenario(matilda, mechanisms=("ft4",), **more)
+    (choice,) = tune(matilda, asked, Circumstances(16)).choices
+    assert choice.restarts_per_day == 0.0
+    found = simulated(asked, Circumstances(16), choice, 3, narrow=5e-3, most=2_048)
+    assert found is not None
+    assert choice.expected_completion_s == pytest.approx(found.mean_s, rel=0.15)
+
+
+def test_jobs_that_do_not_end_are_not_simulated(matilda: ClusterEvidence) -> None:
+    more: dict[str, Any] = {"mtbf_s": 10.0, "regroup_s": 70.0, "duration_s": 600.0}
+    asked = scenario(matilda, mechanisms=("ft1",), **more)
+    for choice in tune(matilda, asked, Circumstances(16)).choices:
+        assert simulated(asked, Circumstances(16), choice, 0, narrow=0.01, most=512) is None
+
+
+def test_a_measured_mechanism_alone_stays_measured(matilda: ClusterEvidence) -> None:
+    plain = tuned(matilda, mechanisms=("ft5",)).best
+    modelled = tuned(matilda, Circumstances(16, hiccups=_HICCUPS), mechanisms=("ft5",)).best
+    assert plain is not None
+    assert modelled is not None
+    candidate = consider(matilda, scenario(matilda, mechanisms=("ft5",))).candidates[0]
+    assert plain.evidence is candidate.evidence
+    assert modelled.evidence is EvidenceCode.EXTRAPOLATED
+
+
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(UserError, match="silent"):
-        Circumstances(silent=1.5)
+        Circumstances(8, silent=1.5)
     with pytest.raises(UserError, match="node-hours"):
-        Circumstances(objective=Objective.NODE_HOURS)
+        Circumstances(8, objective=Objective.NODE_HOURS)
+    with pytest.raises(UserError, match="no failure takes a node"):
+        Circumstances(8, repair_s=60.0)
