@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import gamma
 
 from advisor.errors import UserError
+from advisor.units import shortest_exact
 from db.records import Arrivals
 
 MOST_FAILURES = 8
@@ -27,10 +28,10 @@ class Law:
     shape: float = 1.0
 
     def in_words(self) -> str:
-        """As a person writes it: `poisson`, `weibull:0.7`."""
+        """As a person writes it, without loss: `poisson`, `weibull:0.7`."""
         if self.arrivals is Arrivals.POISSON:
             return self.arrivals.value
-        return f"{self.arrivals.value}:{self.shape:g}"
+        return f"{self.arrivals.value}:{shortest_exact(self.shape)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,11 @@ def format_number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.3g}"
 
 
+def shortest_exact(value: float) -> str:
+    """The shortest text that reads back as the same number: `3`, `0.7`, `1.23456789`."""
+    return repr(float(value)).removesuffix(".0")
+
+
 def format_apart(
     value: float, limit: float, words: Callable[[float], str], unit: str = ""
 ) -> tuple[str, str]:

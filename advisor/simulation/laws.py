@@ -11,6 +11,7 @@ from typing import TypeAlias
 from advisor.arrivals import SHAPES, Law, parse_law
 from advisor.errors import UserError
 from advisor.simulation.times import Empirical, Exponential, Lognormal, Times, Weibull
+from advisor.units import shortest_exact
 from db.records import Arrivals
 
 SIGMAS = (0.1, 2.0)
@@ -24,8 +25,8 @@ class LognormalLaw:
     sigma: float
 
     def in_words(self) -> str:
-        """As a person writes it: `lognormal:1.2`."""
-        return f"lognormal:{self.sigma:g}"
+        """As a person writes it, without loss: `lognormal:1.2`."""
+        return f"lognormal:{shortest_exact(self.sigma)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,11 +61,19 @@ def test_scenarios_of_other_names_meet_other_failures() -> None:
     [
         ("poisson", POISSON),
         (" Weibull:0.75 ", Law(Arrivals.WEIBULL, 0.75)),
+        ("weibull:0.7123456789", Law(Arrivals.WEIBULL, 0.7123456789)),
     ],
 )
 def test_laws_read_and_written(text: str, law: Law) -> None:
     assert parse_law(text) == law
     assert parse_law(law.in_words()) == law
+
+
+def test_laws_are_written_in_full_and_no_longer() -> None:
+    words = [Law(Arrivals.WEIBULL, shape).in_words() for shape in (1.0, 0.7, 0.7123456789, 2 / 3)]
+    assert words == [
+        *("weibull:1", "weibull:0.7", "weibull:0.7123456789", "weibull:0.6666666666666666")
+    ]
 
 
 @pytest.mark.parametrize(

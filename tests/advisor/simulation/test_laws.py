@@ -18,6 +18,8 @@ from db.records import Arrivals
         ("lognormal:1.2", LognormalLaw(1.2)),
         ("LOGNORMAL:2", LognormalLaw(2.0)),
         ("lognormal:.1", LognormalLaw(0.1)),
+        ("lognormal:1.23456789", LognormalLaw(1.23456789)),
+        ("weibull:0.1234567890123e1", Law(Arrivals.WEIBULL, 1.234567890123)),
     ],
 )
 def test_names(text: str, law: Law | LognormalLaw) -> None:
