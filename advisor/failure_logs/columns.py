@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from advisor.errors import UserError
-from advisor.failure_logs.tabular import Row, Table
+from advisor.failure_logs.tabular import Row, Table, refuse_doubles
 
 
 class RowKind(StrEnum):
@@ -113,7 +113,7 @@ def require(kind: RowKind, columns: Mapping[str, str]) -> None:
 def as_told(table: Table, columns: Mapping[str, str]) -> Table:
     """The table with the told columns only, each called by what it holds.
 
-    Raises UserError for a column that is not there.
+    Raises UserError for a column that is not there, or is there twice.
     """
     places = {name: _found(table.header, column) for name, column in columns.items()}
     rows = tuple(
@@ -129,11 +129,11 @@ def as_told(table: Table, columns: Mapping[str, str]) -> Table:
 
 def _found(header: tuple[str, ...], column: str) -> str:
     """The column as the header writes it; its case matters only where several differ by that."""
-    if column in header:
-        return column
-    same = [name for name in header if name.lower() == column.lower()]
-    if len(same) == 1:
-        return same[0]
+    same = {name for name in header if name.lower() == column.lower()}
+    found = column if column in same else same.pop() if len(same) == 1 else None
+    if found is not None:
+        refuse_doubles([name for name in header if name == found])
+        return found
     names = ", ".join(name[:_LONGEST_NAME] for name in header[:_MOST_LISTED])
     more = f" and {len(header) - _MOST_LISTED:,} more" if len(header) > _MOST_LISTED else ""
     raise UserError(f"it has no column {column[:_LONGEST_NAME]!r}: its columns are {names}{more}")

@@ -56,7 +56,7 @@ def parse_log(
 def own_columns(content: bytes, name: str) -> tuple[str, ...]:
     """The columns of a table of one's own, to be told what they hold; `name` as in `parse_log`.
 
-    None where the file is of another kind, or no table.
+    Empty where the file is of another kind, or no table.
     """
     try:
         text = _text(content, "")

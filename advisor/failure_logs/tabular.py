@@ -40,20 +40,30 @@ def first_line(text: str) -> str:
 
 
 def header_of(text: str, delimiter: str) -> tuple[str, ...]:
-    """The names in the first line; none if it is too long for a header."""
+    """The names in the first line, as `read_table` has them; none if it is too long for a header,
+    or empty."""
     line = first_line(text)
-    if len(line) > _LONGEST_HEADER:
+    if not line or len(line) > _LONGEST_HEADER:
         return ()  # such as JSON without line ends
-    return tuple(name.strip() for name in _cells(line, delimiter))
+    return tuple(name.strip() for name in _quoted(line, delimiter))
 
 
 def delimiter_of(text: str) -> str:
-    """What parts the names of the first line into the most: a comma, unless another does better."""
-    return max(_DELIMITERS, key=lambda each: len(header_of(text, each)))
+    """What parts the names of the first line into the most: a comma, unless another does better.
+
+    What stands after a quote counts as inside of it, even if nothing closes it.
+    """
+    line = first_line(text)
+    if len(line) > _LONGEST_HEADER:
+        return _DELIMITERS[0]
+    return max(_DELIMITERS, key=lambda each: len(next(csv.reader([line], delimiter=each), [])))
 
 
-def read_table(text: str, delimiter: str, *, quoted: bool = True) -> Table:
-    """All rows. Raises UserError if the header names a column twice."""
+def read_table(text: str, delimiter: str, *, quoted: bool = True, doubles: bool = False) -> Table:
+    """All rows. Raises UserError if the header names a column twice.
+
+    Not with `doubles`: of those the fields are the last one's, and whoever reads one refuses it.
+    """
     comments = 0
     kept: list[str] = []
     for line in _lines(text):
@@ -67,7 +77,8 @@ def read_table(text: str, delimiter: str, *, quoted: bool = True) -> Table:
     header = tuple(name.strip() for name in next(found))
     if header and not header[-1] and delimiter == "|":
         header = header[:-1]  # `sacct --parsable` ends every line with the delimiter
-    refuse_doubles(header)
+    if not doubles:
+        refuse_doubles(header)
     rows = tuple(_row(number, cells, header) for number, cells in enumerate(found, start=1))
     return Table(header, rows, comments)
 
@@ -110,7 +121,3 @@ def _quoted(line: str, delimiter: str) -> list[str]:
 def _lines(text: str) -> list[str]:
     """Lines as files have them; `splitlines` would also split at characters within a name."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-
-
-def _cells(line: str, delimiter: str) -> list[str]:
-    return next(csv.reader([line], delimiter=delimiter), [])

@@ -22,7 +22,7 @@ def parse_told(text: str, clock: Clock, columns: Mapping[str, str]) -> Log:
     """The log, by the columns (what is held -> the column that holds it). Raises UserError."""
     kind = kind_told(columns)
     require(kind, columns)
-    table = read_table(text, delimiter_of(text))
+    table = read_table(text, delimiter_of(text), doubles=True)
     told = as_told(table, columns)
     if kind is RowKind.JOB:
         found = entries([_run(row, clock) for row in told.rows])

@@ -14,7 +14,7 @@ from advisor.failure_logs.columns import (
     require,
     together,
 )
-from advisor.failure_logs.tabular import delimiter_of, read_table
+from advisor.failure_logs.tabular import delimiter_of, header_of, read_table
 
 
 def test_every_meaning_has_a_name_of_its_own_and_is_of_some_rows() -> None:
@@ -121,6 +121,25 @@ def test_a_column_that_is_not_there() -> None:
         as_told(many, {"node": "x"})
 
 
+def test_only_a_column_that_is_told_has_to_be_there_once() -> None:
+    table = read_table("When,,Host,,Host,Note,note\n1,x,a,y,b,c,d\n", ",", doubles=True)
+    assert as_told(table, {"time": "when", "cause": "Note"}).rows[0].fields == {
+        "time": "1",
+        "cause": "c",
+    }
+    for column in ("Host", "host"):
+        with pytest.raises(UserError, match="the header names 'Host' twice"):
+            as_told(table, {"time": "When", "node": column})
+
+
+@pytest.mark.parametrize(
+    "text", ['time,"node\n', '"time" ,node\n', '"a, b";c\n', 'a"b,"c, d"\n', '"a","b"\n', "\n"]
+)
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_the_header_is_that_of_the_table(text: str, delimiter: str) -> None:
+    assert header_of(text, delimiter) == read_table(text, delimiter).header
+
+
 @pytest.mark.parametrize(
     ("text", "delimiter"),
     [
@@ -131,6 +150,9 @@ def test_a_column_that_is_not_there() -> None:
         ("# a;b;c\n\na,b\n", ","),
         ("a\n", ","),
         ('"a;b;c",d\n', ","),
+        ('"a,b";c\n', ";"),
+        ('"a;b\n', ","),
+        ('when,"host\n', ","),
     ],
 )
 def test_what_parts_the_columns(text: str, delimiter: str) -> None:

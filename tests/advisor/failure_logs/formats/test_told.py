@@ -60,6 +60,24 @@ def test_what_is_not_told_is_not_read() -> None:
     assert (entry.interruption.kind, entry.interruption.count) == (Kind.INFRA, 1)
 
 
+def test_columns_that_are_not_told_may_have_one_name_or_none() -> None:
+    text = "when,,host,,host\n1700000100,a,n1,b,n2\n"
+    (entry,) = told(text, {"time": "when"}).entries
+    assert entry.interruption is not None
+    with pytest.raises(UserError, match="the header names 'host' twice"):
+        told(text, {"time": "when", "node": "host"})
+
+
+def test_a_quote_that_is_not_closed_is_part_of_a_name() -> None:
+    """The names that can be chosen are those that are read."""
+    text = 'when,"host\n1700000100,n1\n'
+    names = own_columns(text.encode(), AUTO)
+    assert names == ("when", '"host')
+    (entry,) = told(text, {"time": names[0], "node": names[1]}).entries
+    assert entry.interruption is not None
+    assert entry.interruption.nodes == ("n1",)
+
+
 def test_counts() -> None:
     log = told("Why\tHow often\nGPU\t148\nlink\t35\n", {"count": "How often", "cause": "Why"})
     assert [e.interruption and e.interruption.count for e in log.entries] == [148, 35]
