@@ -6,6 +6,7 @@ for a spare, recovery, the save after a false alarm), then along its timeline.
 
 from copy import copy
 from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ from advisor.simulation.times import Seconds
 
 PHASES = ("detection", "waiting", "recovery", "emergency")
 MOST_EVENTS = 300_000
-"""A block whose jobs have met so many is given up: they do not get on."""
+"""A block of which a job has met so many is given up: it does not get on."""
 _CONSERVED = 1e-9
 
 
@@ -32,7 +33,8 @@ class Block:
 
     Work is the job's own with its overhead, saves those that it would make without failures; both
     are the same in all jobs. Work and saves that have to be made again are `lost_s`. A job that had
-    got further was put back to its beginning `from_beginning` times.
+    got further was put back to its beginning `from_beginning` times. Together the jobs met `events`
+    failures and false alarms.
     """
 
     total_s: Seconds
@@ -45,6 +47,7 @@ class Block:
     recovery_s: Seconds
     emergency_s: Seconds
     lost_s: Seconds
+    events: int
 
     def conservation_error(self) -> float:
         """The largest relative difference between the parts' sum and the clock."""
@@ -123,9 +126,13 @@ class _Results:
             column[at] = jobs.spent[name][ended]
 
 
-def simulate_block(process: Process, source: Source, count: int) -> Block:
-    """Runs `count` jobs to their ends. Raises NoEndError if they do not get there."""
-    return _Engine(process, source, count).run()
+def simulate_block(process: Process, source: Source, count: int, most_events: float = inf) -> Block:
+    """Runs `count` jobs to their ends.
+
+    Raises NoEndError if one does not get there, or if they have not before they met more than
+    `most_events` failures and false alarms together.
+    """
+    return _Engine(process, source, count).run(most_events)
 
 
 class _Engine:
@@ -134,6 +141,7 @@ class _Engine:
         self._source = source
         self._timeline = Timeline(process)
         self._count = count
+        self._events = 0
         spares = process.spares
         self._jobs = _Jobs(count, process.warnings is not None, spares.count if spares else None)
         self._results = _Results(count)
@@ -149,11 +157,19 @@ class _Engine:
         self._severities = np.array([kind.severity for kind in process.kinds])
         self._nodes = np.array([kind.nodes for kind in process.kinds])
 
-    def run(self) -> Block:
+    def run(self, most_events: float) -> Block:
         for _ in range(MOST_EVENTS):
             self._step()
-            if not self._jobs.place.size:
+            running = self._jobs.place.size
+            if not running:
                 return self._block()
+            # Each job that still runs met one in this step.
+            self._events += running
+            if self._events > most_events:
+                raise NoEndError(
+                    f"{running:,} of {self._count:,} simulated jobs have not ended before they all "
+                    f"met {most_events:,} failures and false alarms together"
+                )
         raise NoEndError(
             f"{self._jobs.place.size} of {self._count} simulated jobs have not ended after "
             f"{MOST_EVENTS:,} failures: too little is done between two of them"
@@ -299,6 +315,7 @@ class _Engine:
             work_s=timeline.work_s,
             saves_s=timeline.total_s - timeline.work_s,
             lost_s=results.lost_s,
+            events=self._events,
             **{f"{name}_s": results.spent[name] for name in PHASES},
         )
         error = block.conservation_error()

@@ -1,6 +1,7 @@
 """Simulates a process until its mean completion time is known closely enough."""
 
 from dataclasses import dataclass, fields
+from math import inf
 
 import numpy as np
 
@@ -61,25 +62,30 @@ def simulate(
     narrow: float = NARROW,
     most: int = MOST_REPLICATIONS,
     block: int = BLOCK,
+    most_events: float = inf,
 ) -> Simulated:
     """Adds blocks of jobs until the 95 % interval is within `narrow` of the mean on either side.
 
-    At most about `most` jobs, in whole blocks, and at least one block. The same seed and block give
-    the same jobs, however many are added. Raises UserError; NoEndError if jobs do not get on.
+    At most about `most` jobs, in whole blocks, and at least one block; none is added once the jobs
+    have met `most_events` failures and false alarms together. The same seed and block give the same
+    jobs, however many are added. Raises UserError; NoEndError if jobs do not get on, which is so
+    too if those of one block alone meet more than `most_events`.
     """
     if most < 2 or block < 2 or narrow <= 0.0 or seed < 0:
         raise UserError("a simulation needs two jobs, a seed of 0 or more and a precision above 0")
     sketch = Sketch(Timeline(process).total_s)
     sums = dict.fromkeys((f.name for f in fields(Spent)), 0.0)
-    failures, from_beginning, struck, number = 0.0, 0.0, 0, 0
+    failures, from_beginning, struck, number, events = 0.0, 0.0, 0, 0, 0
 
     def is_narrow() -> bool:
         return struck >= LEAST_STRUCK and sketch.half_width <= narrow * sketch.mean
 
-    while sketch.count < most and not is_narrow():
+    while sketch.count < most and events < most_events and not is_narrow():
         count = max(min(block, most - sketch.count), 2)
         random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
-        found = simulate_block(process, RandomSource(process, random, count), count)
+        source = RandomSource(process, random, count)
+        found = simulate_block(process, source, count, most_events)
+        events += found.events
         sketch.add(found.total_s)
         failures += float(found.failures.sum())
         from_beginning += float(found.from_beginning.sum())

@@ -130,6 +130,8 @@ def test_job_by_job(name: str) -> None:
     total_s = [job.run(events) for job, events in zip(jobs, source.events, strict=True)]
     same(block.total_s, total_s)
     same(block.failures, [job.failures for job in jobs])
+    # Each job ends before the last event that was drawn for it.
+    assert block.events == sum(len(events) - 1 for events in source.events)
     same(block.from_beginning, [job.from_beginning for job in jobs])
     for phase in ("detection", "waiting", "recovery", "emergency"):
         same(getattr(block, f"{phase}_s"), [job.spent_s[phase] for job in jobs])

@@ -11,7 +11,7 @@ from advisor.checkpoint_interval import equation_5_interval_s, exact_interval_s
 from advisor.errors import UserError
 from advisor.exact_time import continuous_completion_s, periodic_completion_s
 from advisor.simulation import engine
-from advisor.simulation.engine import simulate_block
+from advisor.simulation.engine import NoEndError, simulate_block
 from advisor.simulation.events import RandomSource
 from advisor.simulation.process import Bursts, Kind, Process, Spares, Tier, Warnings
 from advisor.simulation.run import simulate
@@ -310,6 +310,30 @@ def test_a_job_that_gets_nowhere_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
     process = Process(1e5, Exponential(10.0), (Tier(1000.0, 5.0, 40.0),))
     with pytest.raises(UserError, match="have not ended after 200 failures"):
         simulate(process, 1, block=10)
+
+
+def test_no_jobs_are_added_once_so_many_failures_were_met() -> None:
+    process = Process(1e4, Exponential(900.0), (Tier(300.0, 5.0, 20.0),), detection_s=30.0)
+    every = simulate(process, 5, narrow=1e-9, most=2_000, block=200)
+    few = simulate(process, 5, narrow=1e-9, most=2_000, block=200, most_events=7_000)
+    assert every.replications == 2_000 > few.replications
+    assert not few.is_narrow
+    # The block that passes the number is the last.
+    before = simulate(process, 5, narrow=1e-9, most=few.replications - 200, block=200)
+    assert before.failures * before.replications < 7_000 <= few.failures * few.replications
+
+
+def test_a_block_that_meets_too_many_failures_is_given_up() -> None:
+    process = Process(1e5, Exponential(10.0), (Tier(1000.0, 5.0, 40.0),))
+    words = "10 of 10 simulated jobs have not ended before they all met 100 failures and false"
+    with pytest.raises(NoEndError, match=words):
+        simulate(process, 1, block=10, most_events=100)
+    # False alarms count as well: a hundred or so in each job, which meets hardly a failure.
+    alarms = Warnings(1.0, Constant(60.0), 1.0, 1.0, false_alarms=Exponential(10.0))
+    alarmed = Process(1e3, Exponential(1e5), (Tier(100.0, 1.0, 1.0),), warnings=alarms)
+    with pytest.raises(NoEndError, match="before they all met 500 failures and false"):
+        simulate(alarmed, 1, block=10, most_events=500)
+    assert simulate(alarmed, 1, block=10, most=10, most_events=5_000).replications == 10
 
 
 @pytest.mark.parametrize(
