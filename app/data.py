@@ -24,7 +24,13 @@ from advisor.evidence import load_evidence
 from advisor.recommendation import Recommendation, Uncertainty, Versions
 from advisor.report import scenario_digest
 from advisor.scenario import Scenario
-from advisor.simulation.candidate import Failures, SimulatedCandidates, simulate_candidates
+from advisor.simulation.setups import (
+    Beyond,
+    Failures,
+    SimulatedSetups,
+    setups_of,
+    simulate_setups,
+)
 from advisor.uncertainty.answer import uncertainty_of
 from advisor.uncertainty.cells import NextCells, next_cells
 from advisor.uncertainty.propagation import tabled_costs
@@ -190,14 +196,16 @@ def how_sure(found: Loaded, recommendation: Recommendation) -> tuple[Uncertainty
     return known, next_cells(evidence, recommendation, costs=costs, known=known)
 
 
-def simulated(found: Loaded, recommendation: Recommendation, law: Law) -> SimulatedCandidates:
-    """How late the job may end with each candidate, as the command line simulates it.
+def simulated(found: Loaded, recommendation: Recommendation, law: Law) -> SimulatedSetups:
+    """How late the job may end with each candidate, and with what saves on a warning even if not
+    every failure is announced in time, as the command line simulates it.
 
-    Simulated once for one scenario, evidence and law. Raises UserError where no job gets to its
-    end.
+    Simulated once for one scenario, evidence and law.
     """
     digest = scenario_digest(recommendation.scenario)
-    return _simulated(found.version, digest, law.arrivals.value, law.shape, recommendation)
+    return _simulated(
+        found.version, digest, law.arrivals.value, law.shape, found.evidence, recommendation
+    )
 
 
 def token(engine: Engine) -> str:
@@ -223,13 +231,20 @@ def _engine(address: str) -> Engine:
     return open_engine(address)
 
 
-# The scenario's digest and the evidence's version stand for the answer, which is not looked at.
+# The scenario's digest and the evidence's version stand for the answer and the evidence, which are
+# not looked at.
 @st.cache_resource(max_entries=_LISTS_KEPT, show_spinner="Simulating the candidates")
 def _simulated(
-    version: str, digest: str, arrivals: str, shape: float, _answer: Recommendation
-) -> SimulatedCandidates:
+    version: str,
+    digest: str,
+    arrivals: str,
+    shape: float,
+    _evidence: ClusterEvidence,
+    _answer: Recommendation,
+) -> SimulatedSetups:
     failures = Failures(Law(Arrivals(arrivals), shape))
-    return simulate_candidates(_answer, failures, SEED, narrow=_PRECISION, most=_MOST_JOBS)
+    setups = setups_of(_evidence, _answer, failures, Beyond())
+    return simulate_setups(setups, SEED, narrow=_PRECISION, most=_MOST_JOBS)
 
 
 @st.cache_data(max_entries=4, show_spinner=False)

@@ -6,7 +6,7 @@ import streamlit as st
 from advisor.arrivals import SHAPES, Law
 from advisor.errors import UserError
 from advisor.recommendation import Recommendation
-from advisor.reports import simulation_words
+from advisor.reports import simulation_document, simulation_words
 from app import address, data
 from app.markdown import escape, message
 from app.shown import Shown
@@ -61,17 +61,13 @@ def choose(shown: Shown, recommendation: Recommendation) -> None:
 
 
 def _percentiles(shown: Shown, recommendation: Recommendation, law: Law) -> None:
-    try:
-        simulated = data.simulated(shown.loaded, recommendation, law)
-    except UserError as error:
-        st.error(message(error))
-        return
+    simulated = data.simulated(shown.loaded, recommendation, law)
     if simulated.found:
         rows = (simulation_words.row(*each) for each in simulated.found)
         alt = "Percentiles of each candidate's completion time"
         wide_table(simulation_words.HEADER, rows, "percentiles", alt)
         st.caption(escape(simulation_words.basis_line(law, data.SEED)))
-    notes = list(simulation_words.notes(simulated))
+    notes = list(simulation_document.remarks(simulated))
     if notes:
         bullets(notes)
     command = simulation_words.command_line(recommendation.scenario, law)

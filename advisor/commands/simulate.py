@@ -154,9 +154,8 @@ def command(
     """
     from advisor.evidence import answer, ask, opened
     from advisor.reports import simulation_document as report
-    from advisor.simulation.candidate import Failures
     from advisor.simulation.process import Bursts, Kind, Spares
-    from advisor.simulation.setups import Beyond, setups_of, simulate_setups
+    from advisor.simulation.setups import Beyond, Failures, setups_of, simulate_setups
     from advisor.simulation.times import Exponential
 
     inputs = scenario_input(options)
@@ -181,8 +180,15 @@ def command(
     if not setups.found and not setups.left_out:
         raise UserError("there is no candidate to simulate: advisor recommend says why")
     simulated = simulate_setups(setups, seed, narrow=precision, most=most)
+    unused = None
+    if (lead_spread or false_alarms_s) and not any(s.process.warnings for s in setups.found):
+        unused = "nothing here saves on a warning: --lead-spread and --false-alarms change nothing"
+    if fmt != "table" and unused is not None:
+        click.echo(unused, err=True)
     if fmt == "csv":
         echo_csv(report.CSV_HEADER, report.csv_rows(simulated))
+        for line in report.left_out_lines(simulated):
+            click.echo(printable(line), err=True)
         return
     if fmt == "json":
         told = {
@@ -205,8 +211,8 @@ def command(
     echo_table(report.HEADER, rows, numeric=range(2, len(report.HEADER)))
     for line in (*_arrivals_words(law, recommendation.scenario.mtbf_s), *report.remarks(simulated)):
         echo(printable(line))
-    if (lead_spread or false_alarms_s) and not any(s.process.warnings for s in setups.found):
-        echo("nothing here saves on a warning: --lead-spread and --false-alarms change nothing")
+    if unused is not None:
+        echo(unused)
 
 
 def _require_together(

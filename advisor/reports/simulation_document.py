@@ -84,7 +84,13 @@ def remarks(simulated: SimulatedSetups) -> Iterator[str]:
         name = setup.name.upper()
         yield from (f"{name}: {words}" for words in _fallback_words(setup, found))
         if not found.is_narrow:
-            yield f"{name}: {found.replications:,} jobs are too few"
+            off = format_percent(found.half_width_s / found.mean_s)
+            yield f"{name}: {found.replications:,} jobs are too few, the mean is known within {off}"
+    yield from left_out_lines(simulated)
+
+
+def left_out_lines(simulated: SimulatedSetups) -> Iterator[str]:
+    """What was not simulated, and why."""
     for other in simulated.left_out:
         yield f"{other.mechanism.upper()}: not simulated, {other.reason}"
 

@@ -10,22 +10,29 @@ from advisor.characterization import require_mechanisms
 from advisor.errors import UserError
 from advisor.recommendation import Candidate, Recommendation
 from advisor.scenario import RANGES, Scenario
-from advisor.simulation.candidate import (
-    BLOCK,
-    OUTSIDE_EQUATION_5,
-    Failures,
-    NotSimulated,
-    most_jobs,
-    too_many_failures,
-)
 from advisor.simulation.composed import AskedTier, composed, name_of, over_limits
 from advisor.simulation.engine import NoEndError
-from advisor.simulation.laws import gaps
+from advisor.simulation.laws import GapLaw, gaps
+from advisor.simulation.limits import MOST_IN_ALL, block_size, most_jobs, too_many_failures
 from advisor.simulation.parts import Part, part_of
-from advisor.simulation.process import Kind, Process, Warnings
+from advisor.simulation.process import Bursts, Kind, Process, Spares, Warnings
 from advisor.simulation.run import Simulated, simulate
 from advisor.simulation.times import Constant, Exponential, Lognormal, Times
 from db.records import Cadence, ClusterEvidence
+
+OUTSIDE_EQUATION_5 = "it is outside Eq. (5)"
+
+
+@dataclass(frozen=True, slots=True)
+class Failures:
+    """How failures come, and what is there to replace nodes; without spares there are enough.
+
+    The scenario's MTBF is that of failures that no burst drew.
+    """
+
+    law: GapLaw
+    bursts: Bursts | None = None
+    spares: Spares | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,12 @@ class Setup:
         if self.candidate is None or self.candidate.exact is None:
             return None
         return self.candidate.exact.completion_s
+
+
+@dataclass(frozen=True, slots=True)
+class NotSimulated:
+    mechanism: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +146,14 @@ def simulate_setups(setups: Setups, seed: int, *, narrow: float, most: int) -> S
         reason = too_many_failures(setup.process)
         if reason is None:
             try:
-                jobs = most_jobs(setup.process, most)
-                each = simulate(setup.process, seed, narrow=narrow, most=jobs, block=BLOCK)
+                each = simulate(
+                    setup.process,
+                    seed,
+                    narrow=narrow,
+                    most=most_jobs(setup.process, most),
+                    block=block_size(setup.process),
+                    most_events=MOST_IN_ALL,
+                )
                 found.append((setup, each))
             except NoEndError as error:  # the jobs of others may end
                 reason = str(error)

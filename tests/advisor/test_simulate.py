@@ -1,4 +1,4 @@
-"""`advisor simulate`: candidates as processes, and the command in every format."""
+"""`advisor simulate`: the command in every format, and what it refuses."""
 
 import csv
 import io
@@ -9,45 +9,8 @@ from typing import Any
 import pytest
 
 from advisor import cli
-from advisor.scenario import ScenarioInput
-from advisor.simulation.candidate import process_of
-from advisor.simulation.process import Tier
-from advisor.simulation.times import Exponential
-from db.records import ClusterEvidence
-from tests.advisor.conftest import recommend
 
 _ASK = "--architecture a2 --state-size 204.7MB --mtbf 2h --detection 30s --duration 2d --most 2048"
-
-
-def test_a_periodic_candidate_is_a_tier(matilda: ClusterEvidence) -> None:
-    found = recommend(
-        matilda, ScenarioInput("a2", 204_700_000, 7200.0, detection_s=30.0, init_s=1.0)
-    )
-    for candidate in found.candidates:
-        process = process_of(found.scenario, candidate, Exponential(7200.0))
-        assert process is not None
-        assert candidate.model is not None
-        assert process.tiers == (
-            Tier(candidate.interval_s or 0.0, candidate.model.stall_s, candidate.restore_s or 0.0),
-        )
-        assert (process.detection_s, process.overhead) == (30.0, 0.0)
-        assert process.regroup_s == found.scenario.regroup_s + 1.0
-
-
-def test_a_warned_candidate_always_has_a_state(matilda: ClusterEvidence) -> None:
-    asked = ScenarioInput("a2", 204_700_000, 7200.0, warning_lead_s=2.0, mechanisms=("ft4",))
-    found = recommend(matilda, asked)
-    (candidate,) = found.candidates
-    process = process_of(found.scenario, candidate, Exponential(7200.0))
-    assert process is not None
-    assert process.tiers == (Tier(0.0, 0.0, candidate.restore_s or 0.0),)
-    assert process.overhead == candidate.overhead
-
-
-def test_native_degradation_is_no_process(matilda: ClusterEvidence) -> None:
-    found = recommend(matilda, ScenarioInput("a6", 204_700_000, 7200.0))
-    assert found.selected is not None
-    assert process_of(found.scenario, found.selected, Exponential(7200.0)) is None
 
 
 def run(options: str, database: Path, capsys: pytest.CaptureFixture[str]) -> str:
@@ -140,12 +103,28 @@ def test_too_few_jobs_and_too_many_failures_are_said(
     ask = "simulate --architecture a6 --state-size 204.7MB --mtbf 4h"
     assert cli.run([*ask.split(), "--db", str(shipped_database)]) == 0
     assert "FT9: not simulated, it is outside Eq. (5)" in capsys.readouterr().out
+    assert cli.run([*ask.split(), "--format", "csv", "--db", str(shipped_database)]) == 0
+    assert capsys.readouterr().err == "FT9: not simulated, it is outside Eq. (5)\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ("--spares 0 --repair 30d", "; with 0 spares it waits for a node 100 % of the time"),
+        ("--burst-share 100% --burst-more 1000 --burst-spacing 1h --duration 10000d", ""),
+    ],
+)
+def test_waits_and_bursts_without_end_are_not_simulated(
+    options: str, why: str, shipped_database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (line,) = run(f"--mechanism ft1 {options}", shipped_database, capsys).splitlines()[1:]
+    assert line == f"FT1: not simulated, more than 100,000 failures are expected in one job{why}"
 
 
 def test_lognormal_arrivals(shipped_database: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """With the same mean, the wider the gaps scatter the longer the tail."""
     spread_s = []
-    for sigma in ("0.5", "1.5"):
+    for sigma in ("0.5", "1.523456789"):
         options = f"--mechanism ft1 --arrivals lognormal:{sigma}"
         found = document(options, shipped_database, capsys)
         assert found["arrivals"] == f"lognormal:{sigma}"
@@ -272,6 +251,12 @@ def test_what_changes_nothing_is_said(
     told = "--mechanism ft1 --warning-lead 2s --lead-spread 50%"
     said = run(told, shipped_database, capsys).splitlines()
     assert said[-1].startswith("nothing here saves on a warning: --lead-spread")
+    for fmt in ("json", "csv"):
+        arguments = ["simulate", *_ASK.split(), *told.split(), "--format", fmt]
+        assert cli.run([*arguments, "--db", str(shipped_database)]) == 0
+        written = capsys.readouterr()
+        assert written.err.splitlines() == said[-1:]
+        assert said[-1] not in written.out
 
 
 @pytest.mark.parametrize(

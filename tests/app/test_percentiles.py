@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from advisor.cli import run
 from advisor.reports.simulation_words import HEADER
-from advisor.simulation import candidate
+from advisor.simulation import setups
 from advisor.units import format_duration
 from app import data
 from app.markdown import escape
@@ -35,35 +35,68 @@ def percentiles(shown: AppTest) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "told", "names"),
     [
-        ({"arrivals": "poisson"}, []),
-        ({"arrivals": "weibull", "weibull_shape": "0.7"}, ["--arrivals", "weibull:0.7"]),
+        ({"arrivals": "poisson"}, [], ["FT1", "FT2"]),
+        (
+            {"arrivals": "weibull", "weibull_shape": "0.7"},
+            ["--arrivals", "weibull:0.7"],
+            ["FT1", "FT2"],
+        ),
+        (
+            {"arrivals": "weibull", "weibull_shape": "1.23456789", "mechanism": ["ft1"]},
+            ["--arrivals", "weibull:1.23456789", "--mechanism", "ft1"],
+            ["FT1"],
+        ),
+        (
+            {
+                "arrivals": "poisson",
+                "mechanism": ["ft1", "ft4"],
+                "warning_lead": "2s",
+                "warning_coverage": "90%",
+            },
+            [
+                *("--mechanism", "ft1,ft4", "--warning-lead", "2s"),
+                *("--warning-coverage", "90%"),
+            ],
+            ["FT1", "FT4"],
+        ),
+        (
+            {"arrivals": "poisson", "mechanism": ["ft4"], "warning_lead": "2s"},
+            ["--mechanism", "ft4", "--warning-lead", "2s"],
+            ["FT4"],
+        ),
     ],
 )
 def test_the_numbers_are_the_commands(
     page: Page,
     shipped_database: Path,
     capsys: pytest.CaptureFixture[str],
-    asked: dict[str, str],
+    asked: dict[str, Any],
     told: list[str],
+    names: list[str],
 ) -> None:
-    shown = page("recommend", **_ADDRESS, **asked)
+    shown = page("recommend", **(_ADDRESS | asked))
     assert not shown.exception
     assert not shown.error
     capsys.readouterr()
     assert run([*_COMMAND, *told, "--format", "json", "--db", str(shipped_database)]) == 0
     document = json.loads(capsys.readouterr().out)
-    names = ("p50_s", "p95_s", "p99_s", "mean_s", "half_width_s")
+    times = ("p50_s", "p95_s", "p99_s", "mean_s", "half_width_s")
     expected = [
-        [*(format_duration(each[name]) for name in names), f"{each['replications']:,}"]
+        [*(format_duration(each[name]) for name in times), f"{each['replications']:,}"]
         for each in document["candidates"]
     ]
     rows = percentiles(shown)
     assert [[*row[2:7], row[8]] for row in rows] == expected
-    assert [row[0] for row in rows] == ["FT1", "FT2"]
+    assert [row[0] for row in rows] == names
+    # What a mechanism goes back to is said as the command says it.
+    assert run([*_COMMAND, *told, "--db", str(shipped_database)]) == 0
+    remarks = capsys.readouterr().out.splitlines()[1 + len(names) :]
+    assert bool(remarks) == ("FT4" in names)
     assert len(rows[0]) == len(HEADER)
     said = texts(shown)
+    assert [line for line in remarks if escape(line) not in said] == []
     assert "Simulated, not measured: arrivals " in said
     assert f"seed {document['seed']}" in said
     (command,) = [c.value for c in shown.code if c.value.startswith("advisor simulate")]
@@ -75,11 +108,11 @@ def test_nothing_is_simulated_until_somebody_asks(
 ) -> None:
     asked = []
 
-    def counting(*arguments: Any, **more: Any) -> candidate.SimulatedCandidates:
+    def counting(*arguments: Any, **more: Any) -> setups.SimulatedSetups:
         asked.append(arguments)
-        return candidate.simulate_candidates(*arguments, **more)
+        return setups.simulate_setups(*arguments, **more)
 
-    monkeypatch.setattr(data, "simulate_candidates", counting)
+    monkeypatch.setattr(data, "simulate_setups", counting)
     shown = page("recommend", **_ADDRESS)
     assert percentiles(shown) == []
     assert "Simulated" not in texts(shown)

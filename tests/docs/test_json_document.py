@@ -61,8 +61,8 @@ from advisor.scale.answer import MechanismChange
 from advisor.scale.growth import Growth, Scaling, StateLayout
 from advisor.scale.rules import AppliedScaleRule, ScaleRule
 from advisor.scenario import FailureRegime, IntervalPolicy, RestoreBasis, Scenario
-from advisor.simulation.candidate import NotSimulated
 from advisor.simulation.run import Simulated, Spent
+from advisor.simulation.setups import NotSimulated
 from advisor.tuning.circumstances import Objective
 from advisor.tuning.search import Setting, SparesPrice, TimeoutPrice
 from advisor.uncertainty.cells import FORMAT as NEXT_FORMAT

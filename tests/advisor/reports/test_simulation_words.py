@@ -1,4 +1,4 @@
-"""A simulation in words: the same command again, and what is not known closely."""
+"""A simulation in words: the same command again, and a row for each candidate."""
 
 import shlex
 from dataclasses import replace
@@ -8,9 +8,15 @@ import pytest
 from advisor.arrivals import Law
 from advisor.commands.simulate import command as simulate
 from advisor.inputs import scenario_input
-from advisor.reports import simulation_words
+from advisor.reports import simulation_document, simulation_words
 from advisor.scenario import ScenarioInput
-from advisor.simulation.candidate import Failures, NotSimulated, simulate_candidates
+from advisor.simulation.setups import (
+    Beyond,
+    Failures,
+    NotSimulated,
+    setups_of,
+    simulate_setups,
+)
 from db.records import Arrivals, ClusterEvidence
 from tests.advisor.conftest import recommend
 
@@ -31,19 +37,20 @@ def test_the_command_asks_the_same_again(matilda: ClusterEvidence, law: Law) -> 
     assert f"arrivals {words[-1]}, seed 7" in said
 
 
-def test_rows_and_notes(matilda: ClusterEvidence) -> None:
+def test_rows_and_remarks(matilda: ClusterEvidence) -> None:
     found = recommend(matilda, replace(_ASKED, warning_lead_s=2.0))
     failures = Failures(Law(Arrivals.POISSON))
-    few = simulate_candidates(found, failures, 0, narrow=1e-9, most=4)
+    few = simulate_setups(setups_of(matilda, found, failures, Beyond()), 0, narrow=1e-9, most=4)
     rows = {row[0]: row for row in (simulation_words.row(*e) for e in few.found)}
     assert set(rows) == {"FT1", "FT4"}
     assert all(len(row) == len(simulation_words.HEADER) for row in rows.values())
     assert rows["FT4"][1] == "–"
     assert rows["FT1"][1].endswith(" steps")
     assert [row[-1] for row in rows.values()] == ["4", "4"]
-    notes = list(
-        simulation_words.notes(replace(few, left_out=(NotSimulated("ft9", "it is outside"),)))
-    )
-    assert [note.split(":")[0] for note in notes] == [*rows, "FT9"]
-    assert "4 jobs are too few, the mean is known within " in notes[0]
-    assert notes[-1] == "FT9: not simulated, it is outside"
+    more = replace(few, left_out=(NotSimulated("ft9", "it is outside"),))
+    remarks = list(simulation_document.remarks(more))
+    few_jobs = [line for line in remarks if "4 jobs are too few, the mean is known within " in line]
+    assert [line.split(":")[0] for line in few_jobs] == [*rows]
+    announced = "FT4: every failure is announced in time for the emergency save ("
+    assert [line.startswith(announced) for line in remarks].count(True) == 1
+    assert remarks[-1] == "FT9: not simulated, it is outside"

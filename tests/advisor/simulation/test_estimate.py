@@ -5,16 +5,17 @@ from dataclasses import replace
 import pytest
 
 from advisor.exact_time import continuous_completion_s, periodic_completion_s
-from advisor.simulation.candidate import (
+from advisor.simulation.estimate import expected, expected_events
+from advisor.simulation.fallbacks import Fallbacks, fallbacks_of
+from advisor.simulation.limits import (
     BLOCK,
     MOST_FAILURES,
     MOST_IN_ALL,
+    block_size,
     most_jobs,
     too_many_failures,
 )
-from advisor.simulation.estimate import expected_events
-from advisor.simulation.fallbacks import Fallbacks, fallbacks_of
-from advisor.simulation.process import Kind, Process, Tier, Warnings
+from advisor.simulation.process import Bursts, Kind, Process, Spares, Tier, Warnings
 from advisor.simulation.run import simulate
 from advisor.simulation.times import Constant, Exponential, Lognormal
 
@@ -38,6 +39,13 @@ _PROCESSES = {
         work_s=4_000.0,
         kinds=(Kind(0.95), Kind(0.05, 1)),
         warnings=Warnings(0.9, Constant(60.0), 8.0, 6.0, survives=0),
+    ),
+    "bursts-in-which-nothing-is-done": replace(_ONE, bursts=Bursts(0.4, 3, Exponential(20.0))),
+    "bursts-that-are-far-apart": replace(_ONE, bursts=Bursts(0.4, 3, Exponential(400.0))),
+    "no-spares": replace(_ONE, spares=Spares(0, Exponential(100.0))),
+    "some-spares": replace(_ONE, work_s=9_000.0, spares=Spares(2, Exponential(700.0))),
+    "two-nodes-at-once": replace(
+        _TWO, kinds=(Kind(0.7, 0, 0), Kind(0.3, 1, 2)), spares=Spares(1, Exponential(300.0))
     ),
 }
 
@@ -104,6 +112,40 @@ def test_what_failures_fall_back_to() -> None:
     assert with_tiers.missed == 0.0
 
 
+def test_failures_of_bursts_count_too() -> None:
+    """As far as they come, and worse where any of them puts a job back to its beginning."""
+    calm = expected_events(_ONE)
+    for more in (1, 10, 100):
+        quick = replace(_ONE, bursts=Bursts(0.5, more, Exponential(0.01)))
+        assert expected_events(quick) == pytest.approx((1.0 + 0.5 * more) * calm)
+    once = replace(_ONE, kinds=(Kind(0.95), Kind(0.05, 1)), work_s=4_000.0)
+    often = replace(once, bursts=Bursts(1.0, 4, Exponential(0.01)))
+    assert expected_events(often) > 1.5 * 5.0 * expected_events(once)
+    assert too_many_failures(replace(_ONE, work_s=1e6)) is None
+    endless = replace(_ONE, work_s=1e6, bursts=Bursts(1.0, 1000, Exponential(1.0)))
+    assert too_many_failures(endless) == "more than 100,000 failures are expected in one job"
+
+
+def test_too_few_spares_are_said() -> None:
+    """Waits make a job longer without end where more nodes are in repair than there are spares."""
+    process = replace(_ONE, work_s=1e6, spares=Spares(2, Exponential(10_000.0)))
+    assert too_many_failures(process) == (
+        "more than 100,000 failures are expected in one job; with 2 spares it waits for a node "
+        "100 % of the time"
+    )
+    one = too_many_failures(replace(process, spares=Spares(1, Exponential(2_000.0)), work_s=1e7))
+    assert one is not None
+    assert "; with 1 spare it waits for a node 9" in one
+    assert too_many_failures(replace(process, spares=Spares(50, Exponential(10_000.0)))) is None
+    # Which are enough for all of a short job's failures, whatever a repair takes.
+    patient = replace(_ONE, spares=Spares(30, Exponential(1e6)))
+    assert expected_events(patient) == pytest.approx(expected_events(_ONE), rel=1e-3)
+    assert expected(patient).waiting_fraction < 1e-3
+    # Failures that take no node need no spare.
+    software = replace(process, kinds=(Kind(1.0, 0, nodes=0),))
+    assert too_many_failures(software) is None
+
+
 @pytest.mark.parametrize(
     ("process", "words"),
     [
@@ -127,10 +169,15 @@ def test_jobs_that_do_not_end_say_why(process: Process, words: str) -> None:
 
 
 def test_fewer_jobs_of_very_many_failures() -> None:
-    """As many as meet 30 million failures together, but always a first block."""
+    """As many as meet 30 million failures together, in two blocks or more."""
     assert most_jobs(_ONE, 100_000) == 100_000
     assert most_jobs(_ONE, 64) == 64
+    assert block_size(_ONE) == BLOCK
     often = replace(_ONE, work_s=1e6)
     assert most_jobs(often, 100_000) == int(MOST_IN_ALL / expected_events(often)) < 10_000
-    assert most_jobs(replace(_ONE, work_s=3e7), 100_000) == BLOCK
+    assert block_size(often) == BLOCK
+    very_often = replace(_ONE, work_s=3e7)
+    each = expected_events(very_often)
+    assert 0.99 * MOST_IN_ALL < most_jobs(very_often, 100_000) * each <= MOST_IN_ALL
+    assert 0.98 * MOST_IN_ALL < 2 * block_size(very_often) * each <= MOST_IN_ALL
     assert most_jobs(replace(_ONE, arrivals=Exponential(1e12)), 100_000) == 100_000

@@ -11,15 +11,22 @@ from advisor.errors import UserError
 from advisor.recommendation import Recommendation
 from advisor.scenario import FewerRanks, ScenarioInput
 from advisor.simulation import engine
-from advisor.simulation.candidate import Failures, simulate_candidates
 from advisor.simulation.composed import AskedTier, composed, parse_tiers
 from advisor.simulation.engine import simulate_block
 from advisor.simulation.fallbacks import fallbacks_of
 from advisor.simulation.laws import LognormalLaw
+from advisor.simulation.limits import BLOCK
 from advisor.simulation.parts import part_of, survives
 from advisor.simulation.process import SURVIVES_ALL, Kind, Process, Tier, Warnings
-from advisor.simulation.run import Simulated
-from advisor.simulation.setups import Beyond, Setup, Setups, setups_of, simulate_setups
+from advisor.simulation.run import Simulated, simulate
+from advisor.simulation.setups import (
+    Beyond,
+    Failures,
+    Setup,
+    Setups,
+    setups_of,
+    simulate_setups,
+)
 from advisor.simulation.times import Constant, Exponential, Lognormal
 from db.records import Arrivals, ClusterEvidence, Quantity
 from tests.advisor.conftest import recommend
@@ -88,15 +95,26 @@ def test_replicas_are_those_that_were_measured(matilda: ClusterEvidence) -> None
 def test_one_node_at_a_time_is_what_equation_5_counts(
     matilda: ClusterEvidence, beyond: Beyond
 ) -> None:
-    """The same processes, so the same simulated jobs, as the candidates by themselves."""
-    found = answer(matilda)
-    alone = simulate_candidates(found, _POISSON, 7, narrow=1e-3, most=2_048)
+    """A tier that survives every failure, at the answer's prices: the same simulated jobs."""
+    found = answer(matilda, init_s=1.0)
     together = simulate_setups(
         setups_of(matilda, found, _POISSON, beyond), 7, narrow=1e-3, most=2_048
     )
-    assert [setup.candidate for setup, _ in together.found] == [c for c, _ in alone.found]
-    assert [each for _, each in together.found] == [each for _, each in alone.found]
-    assert together.left_out == alone.left_out == ()
+    assert [setup.candidate for setup, _ in together.found] == [*found.candidates]
+    assert together.left_out == ()
+    for (_, each), candidate in zip(together.found, found.candidates, strict=True):
+        assert candidate.model is not None
+        tier = Tier(
+            candidate.interval_s or 0.0, candidate.model.stall_s, candidate.restore_s or 0.0
+        )
+        process = Process(
+            work_s=2 * 86_400.0,
+            arrivals=Exponential(7200.0),
+            tiers=(tier,),
+            detection_s=30.0,
+            regroup_s=found.scenario.regroup_s + 1.0,
+        )
+        assert simulate(process, 7, narrow=1e-3, most=2_048, block=BLOCK) == each
 
 
 def test_one_tier_is_the_candidate(matilda: ClusterEvidence) -> None:
@@ -318,6 +336,20 @@ def test_jobs_that_do_not_get_on_leave_the_others(
     assert [setup.name for setup, _ in found.found] == ["ft1"]
     (reason,) = [each.reason for each in found.left_out]
     assert "have not ended after 100 failures" in reason
+
+
+def test_jobs_that_meet_too_many_failures_together_leave_the_others(
+    matilda: ClusterEvidence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever was expected of them."""
+    monkeypatch.setattr("advisor.simulation.setups.MOST_IN_ALL", 3_000)
+    warned: dict[str, Any] = {"warning_lead_s": 2.0, "mechanisms": ("ft1", "ft4")}
+    many = setups(matilda, Beyond(false_alarms_s=600.0), **warned)
+    found = simulate_setups(many, 7, narrow=1e-3, most=64)
+    # About 24 failures in each job, and 288 false alarms where they matter.
+    assert [setup.name for setup, _ in found.found] == ["ft1"]
+    (reason,) = [each.reason for each in found.left_out]
+    assert reason.startswith("64 of 64 simulated jobs have not ended before they all met 3,000 f")
 
 
 def test_a_stack_of_three_job_by_job(matilda: ClusterEvidence) -> None:

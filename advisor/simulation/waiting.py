@@ -1,0 +1,46 @@
+"""How much of the time there are enough spares, while lost nodes are in repair. Pure.
+
+Failures come all the time, one cycle after the other, and take B nodes each, which are in repair
+for a time of its own each. With a load l, the mean repair / the mean cycle, and exponential
+repairs, the number in repair is a compound Poisson number (Panjer's recursion, 1981):
+
+    i nodes at once with the rate l P(B >= i) / i
+    P(0) = e^-(sum of the rates),  P(k) = l / k  sum_i P(B >= i) P(k - i)
+"""
+
+from collections.abc import Mapping
+from math import exp, log
+
+import numpy as np
+
+_MOST_LOAD = 1e9
+"""Beyond it no number of spares is enough."""
+_SCALE = 1e200
+"""What the chances are divided by before they grow beyond what a float holds."""
+
+
+def enough_fraction(load: float, nodes: Mapping[int, float], spares: int) -> float:
+    """The share of the time in which at most `spares` nodes are in repair.
+
+    `nodes` has the shares of failures that take so many nodes; `load` counts failures, not nodes.
+    """
+    largest = max(nodes)
+    if largest == 0 or load <= 0.0:
+        return 1.0
+    if load > _MOST_LOAD:
+        return 0.0
+    at_least = np.zeros(largest)
+    for taken, share in nodes.items():
+        at_least[:taken] += share
+    # Relative to P(0), of which this is the logarithm: it may be too small for a float.
+    scale = -load * float((at_least / np.arange(1, largest + 1)).sum())
+    chances = np.zeros(spares + 1)
+    chances[0] = 1.0
+    for number in range(1, spares + 1):
+        reach = min(number, largest)
+        earlier = chances[number - reach : number][::-1]
+        chances[number] = load / number * float(at_least[:reach] @ earlier)
+        if chances[number] > _SCALE:
+            chances[: number + 1] /= _SCALE
+            scale += log(_SCALE)
+    return exp(min(log(float(chances.sum())) + scale, 0.0))
