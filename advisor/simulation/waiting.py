@@ -9,12 +9,14 @@ repairs, the number in repair is a compound Poisson number (Panjer's recursion, 
 """
 
 from collections.abc import Mapping
-from math import exp, log
+from math import exp, fsum, log
 
 import numpy as np
 
 _MOST_LOAD = 1e9
 """Beyond it no number of spares is enough."""
+_FEW = 100
+_EULER = 0.5772156649015329
 _SCALE = 1e200
 """What the chances are divided by before they grow beyond what a float holds."""
 
@@ -29,11 +31,12 @@ def enough_fraction(load: float, nodes: Mapping[int, float], spares: int) -> flo
         return 1.0
     if load > _MOST_LOAD:
         return 0.0
-    at_least = np.zeros(largest)
+    # P(B >= i) for i from 1, as far as it matters.
+    at_least = np.zeros(min(largest, spares))
     for taken, share in nodes.items():
         at_least[:taken] += share
     # Relative to P(0), of which this is the logarithm: it may be too small for a float.
-    scale = -load * float((at_least / np.arange(1, largest + 1)).sum())
+    scale = -load * fsum(share * _harmonic(taken) for taken, share in nodes.items())
     chances = np.zeros(spares + 1)
     chances[0] = 1.0
     for number in range(1, spares + 1):
@@ -44,3 +47,10 @@ def enough_fraction(load: float, nodes: Mapping[int, float], spares: int) -> flo
             chances[: number + 1] /= _SCALE
             scale += log(_SCALE)
     return exp(min(log(float(chances.sum())) + scale, 0.0))
+
+
+def _harmonic(number: int) -> float:
+    """1 + 1/2 + ... + 1/number, to 1e-10."""
+    if number <= _FEW:
+        return fsum(1.0 / i for i in range(1, number + 1))
+    return log(number) + _EULER + 0.5 / number - 1.0 / (12.0 * number * number)

@@ -1,11 +1,10 @@
-"""How often spares are enough: Poisson's numbers, and those that tuning weighs spares by."""
+"""How often spares are enough: Poisson's numbers, and sums of them where several are lost."""
 
+import numpy as np
 import pytest
 from scipy.stats import poisson
 
 from advisor.simulation.waiting import enough_fraction
-from advisor.tuning.losses import parse_losses
-from advisor.tuning.spares import Repairs, waiting_shares
 
 
 @pytest.mark.parametrize("load", [1e-6, 0.3, 5.0, 40.0, 400.0, 3_000.0])
@@ -17,11 +16,23 @@ def test_one_node_at_a_time_is_poisson(load: float, spares: int) -> None:
 
 
 @pytest.mark.parametrize("spares", range(9))
-def test_several_at_once_wait_as_tuning_says(spares: int) -> None:
-    losses = parse_losses("1:60%,2:30%,5:10%")
-    shares = waiting_shares(Repairs(16, 4_000.0), losses, 1_600.0, 8)
+def test_several_at_once_are_in_repair_in_groups(spares: int) -> None:
+    """Of i nodes at once there is a Poisson number, of the mean load x P(B >= i) / i."""
+    chances = np.array([1.0])
+    for number, at_least in ((1, 1.0), (2, 0.4), (3, 0.1), (4, 0.1), (5, 0.1)):
+        groups = np.zeros(200 * number)
+        groups[::number] = poisson.pmf(np.arange(200), 2.5 * at_least / number)
+        chances = np.convolve(chances, groups)
     found = enough_fraction(2.5, {1: 0.6, 2: 0.3, 5: 0.1}, spares)
-    assert 1.0 - found == pytest.approx(float(shares[spares]), rel=1e-9)
+    assert found == pytest.approx(float(chances[: spares + 1].sum()), rel=1e-9)
+
+
+def test_very_many_nodes_at_once() -> None:
+    """Each loss is at least so many, whatever its size; sizes are not counted one by one."""
+    chances = [enough_fraction(0.5, {taken: 1.0}, 3) for taken in (99, 100, 101, 10**6, 10**9)]
+    assert chances == sorted(chances, reverse=True)
+    harmonic = float(np.sum(1.0 / np.arange(1, 10**6 + 1)))
+    assert enough_fraction(0.5, {10**6: 1.0}, 0) == pytest.approx(np.exp(-0.5 * harmonic))
 
 
 def test_the_limits() -> None:
