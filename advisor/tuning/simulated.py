@@ -17,19 +17,19 @@ from advisor.tuning.tiers import Tier
 
 MOST_EVENTS = 3_000_000
 """Failures and false alarms in all jobs of one choice: seconds."""
-LEAST_JOBS = 64
-"""With fewer a mean says nothing."""
+MOST_OF_ONE = 5_000
+"""In one job: all jobs go on until the last one ends, which takes several times as long."""
 BLOCK = 2_048
 
 
 def simulated(
     scenario: Scenario, told: Circumstances, choice: Choice, seed: int, *, narrow: float, most: int
 ) -> Simulated | None:
-    """The distribution of the completion time over `most` jobs or fewer; None where so many
-    failures come that `LEAST_JOBS` would take too long, or jobs have no end."""
+    """The distribution of the completion time over `most` jobs or fewer; None where more than
+    `MOST_OF_ONE` failures are expected in one, or jobs have no end."""
     process = process_of(scenario, told, choice)
     events = expected_events(process) * (1.0 + choice.waiting_fraction)
-    if not events * LEAST_JOBS <= MOST_EVENTS:
+    if not events <= MOST_OF_ONE:
         return None
     jobs = min(most, int(MOST_EVENTS / events) if events > 0.0 else most)
     try:

@@ -116,10 +116,11 @@ def tiers_of(evidence: ClusterEvidence, scenario: Scenario, told: Circumstances)
         part = part_of(evidence, announced, candidate)
         if part is None:
             continue
-        if part.emergency is not None:
+        emergency = part.emergency
+        if emergency is not None:
             part = _on_nodes(part, told.nodes)
             coverage = scenario.warning_coverage or 0.0
-            emergencies.append(EmergencyTier(part, part.emergency, coverage, candidate.evidence))
+            emergencies.append(EmergencyTier(part, emergency, coverage, candidate.evidence))
         else:
             tiers.append(_tier(evidence, announced, candidate, part))
     known = [tier for tier in tiers if tier.replicas <= (told.most_replicas or tier.replicas)]
