@@ -28,7 +28,7 @@ def simulated(
     """The distribution of the completion time over `most` jobs or fewer; None where more than
     `MOST_OF_ONE` failures are expected in one, or jobs have no end."""
     process = process_of(scenario, told, choice)
-    events = expected_events(process) * (1.0 + choice.waiting_fraction)
+    events = expected_events(process)
     if not events <= MOST_OF_ONE:
         return None
     jobs = min(most, int(MOST_EVENTS / events) if events > 0.0 else most)
