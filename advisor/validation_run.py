@@ -179,13 +179,27 @@ def validate(
     for trial in (first, *others):
         if trial is not first and trial.predicted_s is not None:
             step_s = _measured_step_s(job, place, opened, measure)
-        priced = at_step_time(job.question.evidence, inputs, trial, steps, step_s)
+        priced = _priced(job, inputs, trial, step_s, say)
         campaign = _write(place, trial.mechanism, job.file([trial], steps, str(faults)))
         keep = _keeper(row, priced, others if trial is first else None)
         measure(_command(campaign, job), job.wanted.folder, on_plan=keep)
     with opened() as engine, reading(engine) as connection:
         runs = validated_runs(connection, scenario.cluster)
     return tuple(run for run in runs if run.validation == validation)
+
+
+def _priced(
+    job: Job, inputs: ScenarioInput, trial: Trial, step_s: float, say: Callable[[str], None]
+) -> Trial:
+    """The trial as predicted at this step time; where it cannot be, as it was, which is said."""
+    evidence, steps = job.question.evidence, steps_of(job.scenario)
+    priced = at_step_time(evidence, inputs, trial, steps, step_s)
+    if trial.predicted_s is not None and priced.step_time_s != step_s:
+        say(
+            f"{job.name}: {trial.mechanism} cannot be predicted at steps of "
+            f"{format_duration(step_s)}, so it keeps its earlier prediction"
+        )
+    return priced
 
 
 def _shuffled(trials: Sequence[Trial], job: Job) -> list[Trial]:

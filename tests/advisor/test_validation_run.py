@@ -18,6 +18,7 @@ from advisor.commands.validate import as_json
 from advisor.evidence import answer, ask, load_evidence, opened
 from advisor.harness import InterruptedRunsError
 from advisor.scenario import ScenarioInput
+from advisor.units import format_duration
 from advisor.validated import repeated, shortcomings, validated
 from advisor.validation import trials_of
 from advisor.validation_run import Asked, Job, Wanted, prepared, validate
@@ -253,3 +254,20 @@ def test_what_an_interruption_left_out_is_named_and_there_is_no_regret(
         f"mine, seed 3: cut off before {', '.join(missing)} ran; says nothing of the regret"
         in shortcomings([found])
     )
+
+
+def test_a_prediction_that_cannot_be_renewed_is_kept_and_that_is_said(
+    machine: Machine, tmp_path: Path
+) -> None:
+    machine.steps_s = (STEPS_S[0], 1e-5, 1e-5, 1e-5)
+    runs, said = run(machine, tmp_path)
+    kept = [r for r in runs.values() if r.step_time_s == STEPS_S[0]]
+    assert len(kept) > 1
+    at = format_duration(1e-5)
+    lines = {
+        f"mine: {r.mechanism} cannot be predicted at steps of {at}, so it keeps its earlier"
+        " prediction"
+        for r in kept
+        if r.mechanism != machine.trials[0]
+    }
+    assert set(said[1:]) == lines != set()
