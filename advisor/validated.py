@@ -33,11 +33,22 @@ class Validated:
     def selected(self) -> ValidatedRun | None:
         return next((r for r in self.runs if r.role is ValidationRole.SELECTED), None)
 
+    @property
+    def missing(self) -> list[str]:
+        """The mechanisms that were to be tried and have not run: it was cut off, or goes on."""
+        return [r.mechanism for r in self.runs if not r.outcome]
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was to be tried ran, however that ended."""
+        return self.selected is not None and not self.missing
+
 
 @dataclass(frozen=True, slots=True)
 class MeanRun:
-    """A mechanism in all validations of a scenario; means over them, in seconds.
+    """A mechanism in all validations of a scenario; means over its `n` runs, in seconds.
 
+    Where none ran yet, what is expected is that of the runs to come.
     `observed_s` None: it did not finish each time. `predicted_s` None: nothing was predicted of it.
     """
 
@@ -68,43 +79,59 @@ class Repeated:
 
     @property
     def runs(self) -> list[MeanRun]:
-        """A row for each mechanism that was tried."""
-        names = dict.fromkeys(r.mechanism for each in self.validations for r in each.runs)
-        return [self._mean(mechanism) for mechanism in names]
+        """A row for each mechanism that was to be tried."""
+        return _means(self.validations)
+
+    @property
+    def whole(self) -> tuple[Validated, ...]:
+        """The validations that were not cut off. Regret is told of these alone: where a rival did
+        not run, nothing shows what the pick cost."""
+        return tuple(each for each in self.validations if each.is_whole)
 
     @property
     def best(self) -> MeanRun | None:
         """The mechanism that finished its training soonest, of those that were tried and finished
-        every time; a reference counts too."""
-        times = len(self.validations)
-        finished = [r for r in self.runs if r.observed_s is not None and r.n == times]
+        every time that nothing was cut off; a reference counts too."""
+        times = len(self.whole)
+        finished = [r for r in _means(self.whole) if r.observed_s is not None and r.n == times]
         return min(finished, key=lambda r: r.observed_s or 0.0, default=None)
 
     @property
     def picked_s(self) -> float | None:
-        """Mean time of what was selected (s); None if it did not finish every time."""
-        selected = (each.selected for each in self.validations)
+        """Mean time of what was selected (s); None if it did not finish each time."""
+        selected = (each.selected for each in self.whole)
         return _mean(None if run is None else run.observed_s for run in selected)
 
     @property
     def regret_fraction(self) -> float | None:
         """How much longer what was selected took than the best; below 0 where other picks at other
-        times did better than any one mechanism. None if a pick did not finish."""
+        times did better than any one mechanism. None if a pick did not finish, or every
+        validation was cut off."""
         picked_s, best = self.picked_s, self.best
         if picked_s is None or best is None or not best.observed_s:
             return None
         return picked_s / best.observed_s - 1.0
 
-    def _mean(self, mechanism: str) -> MeanRun:
-        runs = [r for each in self.validations for r in each.runs if r.mechanism == mechanism]
-        return MeanRun(
-            mechanism,
-            len(runs),
-            _mean(r.predicted_s for r in runs),
-            _mean(r.observed_s for r in runs),
-            _mean(r.failures_expected for r in runs),
-            _mean(r.failures for r in runs),
-        )
+
+def _means(validations: Iterable[Validated]) -> list[MeanRun]:
+    runs = [run for each in validations for run in each.runs]
+    return [
+        _mean_run(mechanism, [r for r in runs if r.mechanism == mechanism])
+        for mechanism in dict.fromkeys(r.mechanism for r in runs)
+    ]
+
+
+def _mean_run(mechanism: str, runs: Sequence[ValidatedRun]) -> MeanRun:
+    made = [r for r in runs if r.outcome]
+    of = made or runs
+    return MeanRun(
+        mechanism,
+        len(made),
+        _mean(r.predicted_s for r in of),
+        _mean(r.observed_s for r in of),
+        _mean(r.failures_expected for r in of),
+        _mean(r.failures for r in of),
+    )
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
@@ -163,6 +190,11 @@ def _shortcomings_of(scenario: Repeated) -> Iterator[str]:
             yield f"{name}: prediction off by {_percent(error)}{of}; limit {_limit(MAX_ERROR)}"
         runs = [r for v in scenario.validations for r in v.runs if r.mechanism == mean.mechanism]
         yield from _unfinished(name, runs)
+    for each in scenario.validations:
+        if not each.is_whole:
+            what = ", ".join(each.missing) or "what was selected"
+            which = f"{scenario.name}, seed {each.first.seed}"
+            yield f"{which}: cut off before {what} ran; says nothing of the regret"
     regret = scenario.regret_fraction
     if regret is not None and regret > MAX_REGRET:
         yield f"{scenario.name}: regret {_percent(regret)}; limit {_limit(MAX_REGRET)}"
@@ -170,8 +202,9 @@ def _shortcomings_of(scenario: Repeated) -> Iterator[str]:
 
 def _unfinished(name: str, runs: Sequence[ValidatedRun]) -> Iterator[str]:
     for run in runs:
-        if run.observed_s is None and run.role is not ValidationRole.REFERENCE:
-            yield f"{name}: expected to finish, and {run.outcome or 'did not run'}"
+        ran = bool(run.outcome)
+        if ran and run.observed_s is None and run.role is not ValidationRole.REFERENCE:
+            yield f"{name}: expected to finish, and {run.outcome}"
         if run.outlasted_faults:
             yield f"{name}: trained on after the last failure that was drawn"
 

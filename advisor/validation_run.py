@@ -1,6 +1,7 @@
 """Makes the runs of a validation: every trial under the same failures, its step time just before.
 
-Predictions are rows before their runs begin; what was observed is added as these are stored
+What is to be tried are rows before the first run begins, so that an interruption shows, and each
+prediction is renewed just before its own; what was observed is added as runs are stored
 (`db.validation_store`), also where another command finished an interrupted campaign.
 """
 
@@ -42,7 +43,7 @@ from db.queries import evidence_version, validated_runs
 from db.records import RunQuantity, ValidatedRun
 from db.run_queries import RunFilter, list_runs, run_choices
 from db.session import reading
-from db.validation_store import store_validation
+from db.validation_store import store_trial, store_validation, unplanned
 
 LEAST_STEPS = 80
 """A step time is measured over a quarter of the job's steps, and over so many at least."""
@@ -153,7 +154,8 @@ def validate(
     nothing is recommended at today's step time.
 
     What is tried, and at which intervals, is decided once. The trials run in a drawn order, each
-    with a step time of its own: a machine that drifts is then not held against the prediction.
+    that is predicted with a step time of its own: a machine that drifts is then not held against
+    the prediction.
     """
     validation = _new_id(job.name)
     place = job.wanted.folder / "validations" / validation
@@ -173,15 +175,31 @@ def validate(
     say(_plan_words(job.name, scenario, trials))
     faults = _write(place, "faults", schedule_of(failures, _trace(job), scenario.warning_lead_s))
     row = _row(validation, job) | {"covered_s": until_s}
-    for number, trial in enumerate(_shuffled(trials, job)):
-        if number and trial.predicted_s is not None:
+    first, *others = _shuffled(trials, job)
+    for trial in (first, *others):
+        if trial is not first and trial.predicted_s is not None:
             step_s = _measured_step_s(job, place, opened, measure)
-        priced = at_step_time(job.question.evidence, inputs, trial, steps, step_s)
+        priced = _priced(job, inputs, trial, step_s, say)
         campaign = _write(place, trial.mechanism, job.file([trial], steps, str(faults)))
-        measure(_command(campaign, job), job.wanted.folder, on_plan=_keeper(row, [priced]))
+        keep = _keeper(row, priced, others if trial is first else None)
+        measure(_command(campaign, job), job.wanted.folder, on_plan=keep)
     with opened() as engine, reading(engine) as connection:
         runs = validated_runs(connection, scenario.cluster)
     return tuple(run for run in runs if run.validation == validation)
+
+
+def _priced(
+    job: Job, inputs: ScenarioInput, trial: Trial, step_s: float, say: Callable[[str], None]
+) -> Trial:
+    """The trial as predicted at this step time; where it cannot be, as it was, which is said."""
+    evidence, steps = job.question.evidence, steps_of(job.scenario)
+    priced = at_step_time(evidence, inputs, trial, steps, step_s)
+    if trial.predicted_s is not None and priced.step_time_s != step_s:
+        say(
+            f"{job.name}: {trial.mechanism} cannot be predicted at steps of "
+            f"{format_duration(step_s)}, so it keeps its earlier prediction"
+        )
+    return priced
 
 
 def _shuffled(trials: Sequence[Trial], job: Job) -> list[Trial]:
@@ -251,28 +269,35 @@ def _row(validation: str, job: Job) -> dict[str, Any]:
     }
 
 
-def _keeper(row: Mapping[str, Any], trials: Sequence[Trial]) -> OnPlan:
-    """Stores the predictions as soon as the runs that try them have ids."""
+def _keeper(row: Mapping[str, Any], trial: Trial, others: Sequence[Trial] | None) -> OnPlan:
+    """Stores what is predicted of a trial as soon as its run has an id; with the first one the
+    validation too, and the `others` that are to be tried after it."""
+    validation = row["validation"]
 
     def keep(engine: Engine, cells: Sequence[PlannedCell]) -> None:
         run_ids = {cell.mechanism: cell.run_id for cell in cells}
-        runs = [
-            {
-                "validation": row["validation"],
-                "mechanism": trial.mechanism,
-                "run_id": run_ids[trial.mechanism],
-                "role": str(trial.role),
-                "interval_steps": trial.interval_steps,
-                "step_time_s": trial.step_time_s,
-                "evidence": trial.evidence,
-                "predicted_s": trial.predicted_s,
-                "failures_expected": trial.failures_expected,
-            }
-            for trial in trials
-        ]
-        store_validation(engine, row, runs)
+        run = _run_row(validation, trial, run_ids[trial.mechanism])
+        if others is None:
+            store_trial(engine, run)
+            return
+        later = [_run_row(validation, t, unplanned(validation, t.mechanism)) for t in others]
+        store_validation(engine, row, [run, *later])
 
     return keep
+
+
+def _run_row(validation: str, trial: Trial, run_id: str) -> dict[str, Any]:
+    return {
+        "validation": validation,
+        "mechanism": trial.mechanism,
+        "run_id": run_id,
+        "role": str(trial.role),
+        "interval_steps": trial.interval_steps,
+        "step_time_s": trial.step_time_s,
+        "evidence": trial.evidence,
+        "predicted_s": trial.predicted_s,
+        "failures_expected": trial.failures_expected,
+    }
 
 
 def _plan_words(name: str, scenario: Scenario, trials: Sequence[Trial]) -> str:

@@ -983,8 +983,10 @@ class ValidationRun(Base):
     """One candidate of a validation: what Eq. (5) predicted before it ran, and what it took.
 
     `run_id` refers to nothing: predictions are stored before their runs, and a bundle has no runs.
-    `step_time_s` was measured just before the run; NULL is that of the validation. `observed_s` is
-    NULL until the run ended, and where it did not finish its training.
+    Until a campaign planned the run, it is the validation and the mechanism.
+    `step_time_s` was measured just before the run, for its prediction; NULL beside a prediction is
+    that of the validation. `observed_s` is NULL until the run ended, and where it did not finish
+    its training.
     """
 
     __tablename__ = "validation_runs"

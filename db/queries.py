@@ -320,9 +320,11 @@ def _fitted(row: RowMapping, name: str) -> FittedNumber | None:
 
 _VALIDATED = """
 SELECT v.validation, v.name, v.created_at, v.architecture, v.scenario, v.mtbf_s,
-  COALESCE(r.step_time_s, v.step_time_s) AS step_time_s, v.steps, v.arrivals, v.shape, v.seed,
-  v.covered_s, r.mechanism, r.role, r.interval_steps, r.evidence, r.predicted_s,
-  r.failures_expected, r.observed_s, r.failures, r.outcome, r.run_id
+  v.step_time_s AS planned_step_time_s,
+  CASE WHEN r.predicted_s IS NOT NULL THEN COALESCE(r.step_time_s, v.step_time_s) END
+    AS step_time_s,
+  v.steps, v.arrivals, v.shape, v.seed, v.covered_s, r.mechanism, r.role, r.interval_steps,
+  r.evidence, r.predicted_s, r.failures_expected, r.observed_s, r.failures, r.outcome, r.run_id
 FROM validations v
 JOIN validation_runs r ON r.validation = v.validation
 WHERE v.cluster = :cluster

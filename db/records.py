@@ -476,7 +476,9 @@ class Source:
 class ValidatedRun:
     """One candidate of a validation. Times in seconds, of the whole job.
 
-    `step_time_s` is the one that it was predicted with, measured just before it ran.
+    `step_time_s` is the one that it was predicted with, measured just before it ran; None where
+    nothing was predicted. `planned_step_time_s` is the one of the whole validation, by which was
+    decided what to try.
 
     `observed_s` None: it did not run yet, or did not finish its training (`outcome` says which).
     """
@@ -487,7 +489,8 @@ class ValidatedRun:
     architecture: str
     scenario: str
     mtbf_s: float
-    step_time_s: float
+    planned_step_time_s: float
+    step_time_s: float | None
     steps: int
     arrivals: Arrivals
     shape: float

@@ -41,14 +41,26 @@ JOIN validation_runs c ON c.run_id = r.run_id
 def store_validation(
     engine: Engine, validation: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Stores predictions before what they predict runs, and their validation with the first."""
+    """Stores a validation with the predictions of all that it is to try, before the first runs."""
     with writing(engine) as connection:
-        known = select(_VALIDATIONS.c.validation).where(
-            _VALIDATIONS.c.validation == validation["validation"]
-        )
-        if connection.execute(known).first() is None:
-            connection.execute(insert(_VALIDATIONS), dict(validation))
+        connection.execute(insert(_VALIDATIONS), dict(validation))
         connection.execute(insert(_RUNS), [dict(run) for run in runs])
+
+
+def store_trial(engine: Engine, run: Mapping[str, Any]) -> None:
+    """Stores what is predicted of one run of a stored validation anew, just before it runs."""
+    columns = _RUNS.c
+    with writing(engine) as connection:
+        connection.execute(
+            update(_RUNS)
+            .where(columns.validation == run["validation"], columns.mechanism == run["mechanism"])
+            .values(**run)
+        )
+
+
+def unplanned(validation: str, mechanism: str) -> str:
+    """What stands for the id of a run of a validation until a campaign has planned it."""
+    return f"{validation}/{mechanism}"
 
 
 def settle(engine: Engine) -> int:

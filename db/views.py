@@ -423,7 +423,8 @@ SELECT
   r.mechanism,
   r.role,
   r.interval_steps,
-  COALESCE(r.step_time_s, v.step_time_s) AS step_time_s,
+  CASE WHEN r.predicted_s IS NOT NULL THEN COALESCE(r.step_time_s, v.step_time_s) END
+    AS step_time_s,
   r.evidence,
   r.outcome,
   r.failures,

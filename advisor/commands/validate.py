@@ -100,7 +100,7 @@ def command(
     """Is the advice right? Runs what is recommended, the runner-up and no mechanism at all, live.
 
     All under the same failures, drawn at the scenario's MTBF from a seed. The step time is measured
-    before each run, and its prediction stored before it begins.
+    before each run that is predicted, and the prediction stored before it begins.
     It measures this machine, so the cluster has to be the one that this machine is.
     """
     from advisor.scenario_file import read_scenario_file
@@ -254,7 +254,7 @@ def _validation_json(found: "Validated") -> dict[str, Any]:
     return {
         "validation": found.first.validation,
         "seed": found.first.seed,
-        "step_time_s": found.first.step_time_s,
+        "step_time_s": found.first.planned_step_time_s,
         "steps": found.first.steps,
         "runs": [
             {

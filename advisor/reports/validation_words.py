@@ -39,7 +39,7 @@ def regret_lines(found: Sequence[Repeated]) -> Iterator[str]:
     """The regret of each pick that finished its training."""
     for each in found:
         if each.regret_fraction is not None and each.best is not None:
-            times = len(each.validations)
+            times = len(each.whole)
             over = "" if times == 1 else f" in the mean of {times}"
             yield (
                 f"{each.name}: regret {format_percent(round(each.regret_fraction, 4))}{over} "

@@ -45,7 +45,9 @@ JOIN validation_runs r ON r.validation = v.validation
 """
 _AFTER = _BEFORE.replace(
     "  r.interval_steps,\n",
-    "  r.interval_steps,\n  COALESCE(r.step_time_s, v.step_time_s) AS step_time_s,\n",
+    "  r.interval_steps,\n"
+    "  CASE WHEN r.predicted_s IS NOT NULL THEN COALESCE(r.step_time_s, v.step_time_s) END\n"
+    "    AS step_time_s,\n",
 )
 
 

@@ -22,18 +22,24 @@ TABLE = Path(__file__).with_name("validation_errors.csv")
 COLUMNS = ("cluster", "scenario", "mechanism", "error_fraction")
 
 
-def predicted_now(evidence: ClusterEvidence, run: ValidatedRun) -> float | None:
+def predicted_now(
+    evidence: ClusterEvidence, run: ValidatedRun, step_time_s: float | None = None
+) -> float | None:
     """What would be predicted of a run today (s), at the interval that it was made with: by the
-    rules and the evidence of today. None where nothing would be."""
+    rules and the evidence of today. None where nothing would be. Without a step time, at the one
+    that it was predicted with, else at that of its validation."""
     asked = read_inputs(json.loads(run.scenario))
-    inputs = as_tried(asked, run.mechanism, run.interval_steps, run.steps, run.step_time_s)
+    step_s = step_time_s or run.step_time_s or run.planned_step_time_s
+    inputs = as_tried(asked, run.mechanism, run.interval_steps, run.steps, step_s)
     candidates = consider(evidence, resolve(inputs, evidence)).candidates
     return candidates[0].expected_completion_s if candidates else None
 
 
 def picked_now(evidence: ClusterEvidence, found: Validated) -> ValidatedRun | None:
-    """The run of the mechanism that would be selected today among those that were tried."""
-    predicted = [(s, r) for r in found.runs if (s := predicted_now(evidence, r)) is not None]
+    """The run of the mechanism that would be selected today among those that were tried: at the
+    one step time by which it was decided then, as the runs' own are of different moments."""
+    times = [(predicted_now(evidence, r, r.planned_step_time_s), r) for r in found.runs]
+    predicted = [(s, r) for s, r in times if s is not None]
     return min(predicted, key=lambda each: each[0], default=(0.0, None))[1]
 
 

@@ -1,9 +1,11 @@
 """What validations say of predictions and picks, one by one and in the mean."""
 
 import json
+from typing import Any
 
 import pytest
 
+from advisor.reports.validation_words import regret_lines
 from advisor.validated import Repeated, repeated, shortcomings, validated
 from db.records import ValidatedRun, ValidationRole
 from tests.advisor.validated_runs import validated_run as run
@@ -102,6 +104,50 @@ def test_what_was_not_tried_each_time_is_no_rival() -> None:
     assert [(r.mechanism, r.n) for r in found.runs] == [("ft2", 2), ("ft1", 1)]
     assert found.best is not None
     assert found.best.mechanism == "ft2"
+
+
+def test_a_validation_that_was_cut_off_says_nothing_of_the_regret() -> None:
+    """What it showed of predictions counts all the same."""
+    cut: dict[str, Any] = {"validation": "v2", "seed": 4}
+    found = one(
+        *(run(observed_s=110.0), run("ft1", RUNNER_UP, observed_s=100.0)),
+        *(run(observed_s=90.0, **cut), run("ft1", RUNNER_UP, observed_s=None, outcome="", **cut)),
+    )
+    assert [(r.mechanism, r.n, r.observed_s) for r in found.runs] == [
+        *(("ft2", 2, 100.0), ("ft1", 1, 100.0))
+    ]
+    assert found.regret_fraction == pytest.approx(0.1)
+    assert list(regret_lines([found])) == ["mine: regret 10 % (soonest: FT1)"]
+    assert shortcomings([found]) == [
+        "mine, seed 4: cut off before ft1 ran; says nothing of the regret",
+        "mine: regret 10.0 %; limit 3 %",
+    ]
+
+
+def test_a_validation_without_its_pick_is_a_shortcoming() -> None:
+    rivals = (run("ft1", RUNNER_UP), run("ft9", ValidationRole.REFERENCE, None, 90.0))
+    found = one(run(observed_s=None, outcome=""), *rivals)
+    assert (found.best, found.regret_fraction) == (None, None)
+    pick = found.runs[0]
+    assert (pick.mechanism, pick.n, pick.predicted_s, pick.error_fraction) == (
+        "ft2",
+        0,
+        100.0,
+        None,
+    )
+    says = "; says nothing of the regret"
+    assert shortcomings([found]) == [f"mine, seed 3: cut off before ft2 ran{says}"]
+    assert shortcomings([one(*rivals)]) == [
+        f"mine, seed 3: cut off before what was selected ran{says}"
+    ]
+
+
+def test_a_rival_that_was_not_reached_is_a_shortcoming_too() -> None:
+    found = one(run(), run("ft1", RUNNER_UP, observed_s=None, outcome=""), HALTED)
+    assert found.regret_fraction is None
+    assert shortcomings([found]) == [
+        "mine, seed 3: cut off before ft1 ran; says nothing of the regret"
+    ]
 
 
 def test_picks_that_change_can_do_better_than_any_one_mechanism() -> None:

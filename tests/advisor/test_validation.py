@@ -195,6 +195,7 @@ def test_the_same_evidence_predicts_the_same_again(matilda: ClusterEvidence) -> 
             scenario=stated,
             interval_steps=c.interval_steps,
             steps=10_000,
+            planned_step_time_s=0.1123,
             step_time_s=0.1123,
             predicted_s=c.expected_completion_s,
             observed_s=2000.0 + number,
@@ -209,6 +210,13 @@ def test_the_same_evidence_predicts_the_same_again(matilda: ClusterEvidence) -> 
     picked = picked_now(matilda, whole)
     assert picked is not None
     assert picked.mechanism == found.candidates[0].mechanism
+    # Its own run came when the machine was slower: at that step time it would look like the worst.
+    (drifted,) = validated([replace(tried[0], step_time_s=0.2246), *tried[1:]])
+    own = {r.mechanism: predicted_now(matilda, r) or 0.0 for r in drifted.runs}
+    assert max(own, key=lambda mechanism: own[mechanism]) == tried[0].mechanism
+    still = picked_now(matilda, drifted)
+    assert still is not None
+    assert still.mechanism == tried[0].mechanism
     nothing = replace(matilda, points=tuple(p for p in matilda.points if p.mechanism == "ft9"))
     assert predicted_now(nothing, tried[0]) is None
     assert picked_now(nothing, whole) is None

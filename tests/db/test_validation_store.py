@@ -17,7 +17,7 @@ from db.queries import cluster_evidence, validated_runs
 from db.rebuild import rebuild
 from db.records import ValidatedRun
 from db.session import open_engine, reading, writing
-from db.validation_store import settle, store_validation
+from db.validation_store import settle, store_trial, store_validation, unplanned
 from tests.db import run_records
 
 VALIDATION: dict[str, Any] = {
@@ -59,6 +59,7 @@ def trial(record: dict[str, Any], **changes: Any) -> dict[str, Any]:
         "run_id": record["run_id"],
         "role": "selected",
         "interval_steps": 10,
+        "step_time_s": 0.25,
         "evidence": "M",
         "predicted_s": 20.0,
         "failures_expected": 1.0,
@@ -95,6 +96,38 @@ def test_predictions_are_there_before_their_runs(engine: Engine) -> None:
         "",
     )
     assert settle(engine) == 0
+
+
+def test_a_step_time_belongs_to_a_prediction(engine: Engine) -> None:
+    reference = {"role": "reference", "predicted_s": None, "failures_expected": None}
+    older = trial(INVALID, role="runner_up", step_time_s=None)
+    store_validation(engine, VALIDATION, [trial(TRIED), older, trial(HALTED, **reference)])
+    expected = {"ft1": 0.25, "ft2": 0.2, "ft9": None}
+    assert {name: run.step_time_s for name, run in tried(engine).items()} == expected
+    assert {run.planned_step_time_s for run in tried(engine).values()} == {0.2}
+    with reading(engine) as connection:
+        view = connection.exec_driver_sql(
+            "SELECT mechanism, step_time_s FROM validation_view WHERE cluster = 'mybox'"
+        ).all()
+    assert {row[0]: row[1] for row in view} == expected
+
+
+def test_a_trial_is_stored_anew_when_its_run_is_planned(engine: Engine, tmp_path: Path) -> None:
+    name = VALIDATION["validation"]
+    to_come = trial(TRIED, run_id=unplanned(name, "ft1"), predicted_s=18.0, step_time_s=0.2)
+    other = trial(HALTED, role="runner_up", run_id=unplanned(name, "ft9"))
+    store_validation(engine, VALIDATION, [other, to_come])
+    take(engine, tmp_path / "runs", TRIED, HALTED)
+    assert settle(engine) == 0
+    before = tried(engine)
+    assert (before["ft1"].predicted_s, before["ft1"].step_time_s) == (18.0, 0.2)
+    store_trial(engine, trial(TRIED))
+    after = tried(engine)
+    assert (after["ft1"].predicted_s, after["ft1"].step_time_s) == (20.0, 0.25)
+    assert after["ft9"] == before["ft9"]
+    assert settle(engine) == 1
+    assert tried(engine)["ft1"].outcome == "recovered"
+    assert tried(engine)["ft9"].outcome == ""
 
 
 def test_what_was_observed_comes_from_the_runs_once(engine: Engine, tmp_path: Path) -> None:

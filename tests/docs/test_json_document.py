@@ -555,9 +555,10 @@ def test_the_schema_of_validations_knows_every_field_and_every_code() -> None:
     assert definitions["validation_run"]["properties"]["role"]["enum"] == [*ValidationRole]
     assert definitions["tried_scenario"]["properties"]["arrivals"]["enum"] == [*Arrivals]
     tried = [
-        validated_run(),
+        validated_run(step_time_s=0.061),
         validated_run("ft1", ValidationRole.RUNNER_UP, observed_s=None),
-        validated_run("ft9", ValidationRole.REFERENCE, None, None, failures=None, outcome=""),
+        validated_run("ft3", ValidationRole.CANDIDATE, observed_s=None, failures=None, outcome=""),
+        validated_run("ft9", ValidationRole.REFERENCE, None, None),
         validated_run("ft9", ValidationRole.SELECTED, None, 50.0, validation="v2"),
         validated_run("ft9", ValidationRole.SELECTED, None, 50.0, validation="v3", name="other"),
     ]
@@ -566,8 +567,12 @@ def test_the_schema_of_validations_knows_every_field_and_every_code() -> None:
     errors = [f"{e.json_path}: {e.message}" for e in VALIDATIONS_VALIDATOR.iter_errors(document)]
     assert errors == []
     assert [len(each["validations"]) for each in document["scenarios"]] == [2, 1]
-    assert [len(each["runs"]) for each in document["scenarios"][0]["validations"]] == [3, 1]
-    assert [run["n"] for run in document["scenarios"][0]["means"]] == [1, 1, 2]
+    first = document["scenarios"][0]
+    assert [len(each["runs"]) for each in first["validations"]] == [4, 1]
+    assert [run["n"] for run in first["means"]] == [1, 1, 0, 2]
+    assert first["validations"][0]["step_time_s"] == 0.05
+    own = [run["step_time_s"] for run in first["validations"][0]["runs"]]
+    assert own == [0.061, 0.05, 0.05, None]
     assert document["shortcomings"]
     for key in document:
         without = {k: v for k, v in document.items() if k != key}

@@ -93,7 +93,8 @@ def test_a_prediction_is_tried_live(mark: str, measured: Path) -> None:
     assert str(created_at) <= str(began[0][0])
     assert float(str(step_s)) * int(str(steps)) == pytest.approx(8.0, rel=0.05)
     assert tried["step_time_s"] > 0
-    assert bare["step_time_s"] == float(str(step_s))
+    assert bare["step_time_s"] is None
+    assert validation["step_time_s"] == float(str(step_s))
     # What checks a prediction is no evidence for the next one.
     assert ask(measured, "SELECT point_id FROM operating_points WHERE cluster = 'tiny'") == points
     assert ask(measured, "SELECT DISTINCT point_id FROM runs WHERE trace LIKE 'poisson%'") == [
@@ -115,8 +116,16 @@ def test_an_interrupted_trial_is_finished_by_its_campaign(mark: str, measured: P
         measured,
         "SELECT mechanism, outcome FROM validation_view WHERE cluster = 'tiny' ORDER BY mechanism",
     )
-    # What came after it was not tried: each trial is a campaign of its own.
-    assert rows in ([("ft1", "recovered")], [("ft9", "halted")])
+    # What came after it was not tried, as each trial is a campaign of its own: that shows.
+    assert rows in (
+        [("ft1", "recovered"), ("ft9", "")],
+        [("ft1", ""), ("ft9", "halted")],
+    )
+    left = next(str(mechanism) for mechanism, outcome in rows if not outcome)
+    place = ["--cluster", "tiny", "--db", str(measured / "advisor.db"), "--format", "json"]
+    code, out, err = finished(mark, ["validate", *place, "--check"])
+    assert code == 1, err
+    assert any(f"cut off before {left} ran" in line for line in json.loads(out)["shortcomings"])
 
 
 _BAD = {
