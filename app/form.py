@@ -157,7 +157,8 @@ def _derived_mtbf(where: DeltaGenerator, estimates: Sequence[str], drawn: _Drawn
         MTBF_FROM,
         estimates,
         "",
-        nothing="none" if estimates else "none is saved yet",
+        nothing="none",
+        # Always the same word: a browser goes on to hold the one that it was shown.
         help="What the page Failure logs, or `advisor mtbf`, saved under a name.",
     )
     of_log = where.container()

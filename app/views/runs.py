@@ -69,7 +69,6 @@ def page(shown: Shown) -> None:
         RUN,
         placeholder="its id, or tick it in the list",
         max_chars=200,
-        on_change=_keep_filters,
     )
     # An id has no blanks; one in an address was a + that somebody typed there (ft4+ft2+ft1).
     run_id = run_id.strip().replace(" ", "+")
@@ -204,15 +203,7 @@ def _open(ids: Sequence[str]) -> None:
     """Opens the run whose row was ticked."""
     rows = st.session_state[_LIST].selection.rows
     if rows:
-        _keep_filters()
         st.session_state[RUN] = ids[rows[0]]
-
-
-def _keep_filters() -> None:
-    """For the way back: while a run is open they are not drawn, which would empty them."""
-    for key in _FILTERS.values():
-        if st.session_state.get(key):
-            address.put(key, st.session_state[key])
 
 
 def _close() -> None:

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Dialog, expect
 from playwright.sync_api import Page as Tab
 from pypdf import PdfReader
 
+from tests.advisor.failure_logs.samples import FOLDER
 from tests.app.browser import WAIT_MS, serving, settled
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -117,6 +118,50 @@ def test_save_and_open_again(tab: Tab, address: str) -> None:
     expect(tab.get_by_text("Saved as")).to_be_visible()
     go_to(tab, "Saved")
     expect(tab.get_by_role("heading", name=said)).to_be_visible()
+
+
+def choose(tab: Tab, label: str, option: str) -> None:
+    settled(tab)
+    field = tab.get_by_role("combobox", name=label).first
+    # A list that is open closes when its page scrolls.
+    field.scroll_into_view_if_needed()
+    tab.wait_for_timeout(500)
+    field.click()
+    tab.get_by_role("option", name=option, exact=True).click()
+
+
+def test_an_mtbf_is_saved_from_a_log_chosen_and_given_up(tab: Tab, address: str) -> None:
+    tab.goto(f"{address}/failure-logs?log-window=54d&mtbf=4h")
+    settled(tab)
+    tab.locator("input[type=file]").last.set_input_files(FOLDER / "llama3_counts.csv")
+    expect(tab.get_by_text("419 failures in").first).to_be_visible()
+    type_in(tab, "Name", "llama-3")
+    settled(tab)
+    tab.get_by_role("button", name="Save in the database").click()
+    expect(tab.get_by_text("the sidebar has llama-3")).to_be_visible()
+    choose(tab, "MTBF from a failure log", "llama-3")
+    field = tab.get_by_role("textbox", name="MTBF", exact=True)
+    expect(field).to_have_value(re.compile(r"^11135\."))
+    expect(field).to_be_disabled()
+    expect(tab).to_have_url(re.compile(r"mtbf-from=llama-3&mtbf=11135\.\d+s"))
+    go_to(tab, "Recommend")
+    expect(tab.get_by_text("MTBF 3 h 6 min, from the log llama-3").first).to_be_visible()
+    choose(tab, "MTBF from a failure log", "none")
+    expect(field).to_be_enabled()
+    expect(field).to_have_value(re.compile(r"^11135\."))
+    expect(tab).not_to_have_url(re.compile(r"mtbf-from"))
+    settled(tab)
+    type_in(tab, "MTBF", "1h")
+    expect(tab).to_have_url(re.compile(r"mtbf=1h"))
+
+
+def test_percentiles_come_when_they_are_asked_for(tab: Tab, address: str) -> None:
+    tab.goto(f"{address}/?mtbf=2h&duration=2d&mechanism=ft1&mechanism=ft2")
+    answer(tab)
+    expect(tab.get_by_text("Simulated, not measured")).to_have_count(0)
+    choose(tab, "Simulate with arrivals", "Poisson: memoryless")
+    expect(tab.get_by_text("Simulated, not measured: arrivals poisson")).to_be_visible()
+    expect(tab).to_have_url(re.compile(r"arrivals=poisson"))
 
 
 @pytest.mark.parametrize("path", _PAGES)
