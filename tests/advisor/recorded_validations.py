@@ -1,13 +1,13 @@
 """How far the shipped clusters' live runs are from what is predicted of them today, in the mean of
 each scenario.
 
-`python -m tests.advisor.recorded_validations` computes it anew and writes `validation_errors.csv`,
-for a change that is meant: of a rule or of data. What got worse belongs in the commit's message.
+`python -m tests.advisor.recorded_validations` computes it anew and writes `validation_errors.csv`
+and `validation_picks.csv`, for a change that is meant: of a rule or of data. What got worse belongs in the commit's message.
 """
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from advisor.candidates import consider
@@ -20,6 +20,8 @@ from tests.advisor.recorded_errors import shipped_evidence
 
 TABLE = Path(__file__).with_name("validation_errors.csv")
 COLUMNS = ("cluster", "scenario", "mechanism", "error_fraction")
+PICKS = Path(__file__).with_name("validation_picks.csv")
+PICKS_COLUMNS = ("cluster", "picked_s")
 
 
 def predicted_now(
@@ -66,13 +68,34 @@ def recorded() -> dict[tuple[str, str, str], float]:
         }
 
 
+def picked_s(evidence: ClusterEvidence) -> float:
+    """How long the picks of today took in all validations together (s)."""
+    picks = [picked_now(evidence, each) for each in validated(evidence.validations)]
+    return sum(
+        pick.observed_s for pick in picks if pick is not None and pick.observed_s is not None
+    )
+
+
+def recorded_picks() -> dict[str, float]:
+    """How long the picks took, by cluster."""
+    with PICKS.open(encoding="utf-8", newline="") as file:
+        return {row["cluster"]: float(row["picked_s"]) for row in csv.DictReader(file)}
+
+
 def main() -> None:
-    """Writes the table."""
-    with shipped_evidence() as clusters, TABLE.open("w", encoding="utf-8", newline="") as file:
+    """Writes the tables."""
+    with shipped_evidence() as clusters:
+        found = [evidence for evidence in clusters if evidence.validations]
+        _write(TABLE, COLUMNS, [(*k, f"{e:.4f}") for each in found for *k, e in errors(each)])
+        picks = [(each.cluster.cluster, f"{picked_s(each):.3f}") for each in found]
+        _write(PICKS, PICKS_COLUMNS, picks)
+
+
+def _write(path: Path, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for evidence in clusters:
-            writer.writerows((*key, f"{error:.4f}") for *key, error in errors(evidence))
+        writer.writerow(header)
+        writer.writerows(rows)
 
 
 if __name__ == "__main__":

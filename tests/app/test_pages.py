@@ -53,10 +53,10 @@ def test_recommend_says_how_sure_it_is_and_what_to_measure_next(page: Page) -> N
     shown.selectbox(key="cluster").set_value("2-cores-8-ranks").run()
     shown.text_input(key="mtbf").set_value("10m").run()
     assert not shown.exception
-    assert "FT2 is the best with a probability of 85 %; expected regret 13 min" in texts(shown)
-    assert "FT3: the best with a probability of 9 %" in texts(shown)
+    assert "FT3 is the best with a probability of 84 %; expected regret 3 min" in texts(shown)
+    assert "FT1: the best with a probability of 16 %" in texts(shown)
     (command,) = [c.value for c in shown.code if c.value.startswith("advisor measure")]
-    assert "--mechanism ft2 --trace none" in command
+    assert "--mechanism ft3 --trace none" in command
     assert next_words.BASIS in [c.value for c in shown.caption]
     assert nothing not in texts(shown)
 

@@ -64,12 +64,14 @@ def test_it_is_stored_whole_and_comes_back_as_it_was(shipped_url: str, tmp_path:
     assert evidence(shipped_url).fits == tuple(fits)
     ((session, stack, note, environment),) = ask(
         shipped_url,
-        "SELECT session, software_stack, note, environment FROM calibration_sessions",
+        "SELECT session, software_stack, note, environment FROM calibration_sessions"
+        " WHERE cluster = 'mybox'",
     )
     assert (session, stack) == (SESSION, "mybox/torch-2.13.0+cpu")
     assert note == "host_to_device not measured: no GPU"
     assert '"kernel": "6.1.0"' in environment
-    (counted,) = ask(shipped_url, "SELECT COUNT(*), MIN(ordinal) FROM calibration_samples")
+    samples = f"SELECT COUNT(*), MIN(ordinal) FROM calibration_samples WHERE session = '{SESSION}'"
+    (counted,) = ask(shipped_url, samples)
     assert counted == (len(record()["samples"]), 0)
 
 
@@ -92,7 +94,10 @@ def test_a_second_calibration_stands_beside_the_first(shipped_url: str, tmp_path
     later = {"session": "20261201-000000-ab12cd34", "started_at": "2026-12-01T00:00:00Z"}
     store(shipped_url, write(tmp_path, record(**later)))
     assert len(evidence(shipped_url).fits) == 2 * (len(LINES) + 1)
-    newest = "SELECT session, is_newest FROM calibration_fit_view WHERE path = 'peer' ORDER BY 1"
+    newest = (
+        "SELECT session, is_newest FROM calibration_fit_view"
+        " WHERE path = 'peer' AND cluster = 'mybox' ORDER BY 1"
+    )
     assert ask(shipped_url, newest) == [(SESSION, 0), (later["session"], 1)]
 
 
@@ -109,7 +114,8 @@ def test_a_cluster_of_other_hardware_is_refused_before_and_while_storing(
     check_cluster(engine, record_of(tmp_path, "cluster__ranks_per_node", 2).record.cluster)
     check_cluster(engine, record_of(tmp_path, "cluster__cluster", "new").record.cluster)
     engine.dispose()
-    assert ask(shipped_url, "SELECT COUNT(*) FROM calibration_sessions") == [(1,)]
+    count = "SELECT COUNT(*) FROM calibration_sessions WHERE cluster = 'mybox'"
+    assert ask(shipped_url, count) == [(1,)]
 
 
 def record_of(folder: Path, key: str, value: Any) -> CalibrationFile:
@@ -165,12 +171,15 @@ def test_the_views_say_rates_and_errors(shipped_url: str, tmp_path: Path) -> Non
     assert latency_s == pytest.approx(2e-3)
     assert conditions == "how storage_write was measured"
     ((start,),) = ask(
-        shipped_url, "SELECT bytes_per_s FROM calibration_fit_view WHERE path = 'process_start'"
+        shipped_url,
+        "SELECT bytes_per_s FROM calibration_fit_view"
+        " WHERE cluster = 'mybox' AND path = 'process_start'",
     )
     assert start is None
     ((measured, predicted, error, words),) = ask(
         shipped_url,
-        "SELECT measured_s, predicted_s, error_fraction, conditions FROM calibration_check_view",
+        "SELECT measured_s, predicted_s, error_fraction, conditions FROM calibration_check_view"
+        " WHERE cluster = 'mybox'",
     )
     assert words == "how restore_storage was measured"
     expected = 1e-3 + 8e-10 * 8e6 + 1e-3 + 1.25e-10 * 8e6
