@@ -2,7 +2,8 @@
 each scenario.
 
 `python -m tests.advisor.recorded_validations` computes it anew and writes `validation_errors.csv`
-and `validation_picks.csv`, for a change that is meant: of a rule or of data. What got worse belongs in the commit's message.
+and `validation_picks.csv`, for a change that is meant: of a rule or of data. What got worse belongs
+in the commit's message.
 """
 
 import csv
