@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from advisor.durations_file import parse_lines, read_durations, text_of
 from advisor.errors import UserError
 from advisor.scenario import RANGES
 from advisor.units import DURATION_EXAMPLE, parse_duration_s
@@ -10,42 +11,16 @@ LARGEST_FILE_BYTES = 5_000_000
 FEWEST = 2
 """Gaps that make a law: one alone would be a clock."""
 _LONGEST_LINE = 100
-_COMMENT = "#"
 
 
 def read_gaps(path: Path) -> tuple[float, ...]:
     """The gaps in seconds, in their order. Raises UserError that names the file and the line."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:  # a name that no file can have
-        raise UserError(f"{path} cannot be read: {error}") from None
-    try:
-        return parse_gaps(content)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    return read_durations(path, LARGEST_FILE_BYTES, parse_gaps)
 
 
 def parse_gaps(content: bytes) -> tuple[float, ...]:
-    """The gaps in the content of a file, in seconds. Raises UserError that names the line.
-
-    Blank lines and those that begin with # are none.
-    """
-    if len(content) > LARGEST_FILE_BYTES:
-        raise UserError(f"it is larger than {LARGEST_FILE_BYTES:,} bytes")
-    try:
-        lines = content.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError:
-        raise UserError("it is no text in UTF-8") from None
-    gaps_s = []
-    for number, line in enumerate(map(str.strip, lines), start=1):
-        if line and not line.startswith(_COMMENT):
-            try:
-                gaps_s.append(_gap_s(line))
-            except UserError as error:
-                raise UserError(f"line {number}: {error}") from None
+    """The gaps in the content of a file, in seconds. Raises UserError that names the line."""
+    gaps_s = parse_lines(text_of(content, LARGEST_FILE_BYTES), _gap_s)
     if len(gaps_s) < FEWEST:
         raise UserError(
             f"it has {len(gaps_s)} of the {FEWEST} gaps or more that make a law: write each on a "

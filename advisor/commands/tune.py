@@ -18,6 +18,7 @@ from advisor.commands.output import echo, echo_json, echo_table
 from advisor.errors import UserError
 from advisor.inputs import scenario_input
 from advisor.printable import printable
+from advisor.tuning.limits import MOST_NODES, MOST_REPLICAS, MOST_SPARES, MOST_TIERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from advisor.tuning.stated import Stated
 
 FORMAT, VERSION = "failbench-advisor-tuning", 1
-LONGEST_HICCUPS_FILE_BYTES = 50_000_000
+LARGEST_FILE_BYTES = 50_000_000
+"""Of hiccups."""
 
 
 def _kinds(text: str) -> Any:
@@ -75,18 +77,18 @@ def _kinds(text: str) -> Any:
 @click.option(
     "--spares-up-to",
     "most_spares",
-    type=click.IntRange(0, 1000),
+    type=click.IntRange(0, MOST_SPARES),
     help="Spare nodes to consider at most, with --repair.  [default: 8]",
 )
 @click.option(
     "--nodes",
-    type=click.IntRange(1, 20_000),
+    type=click.IntRange(1, MOST_NODES),
     help="Nodes that the job needs.  [default: the cluster's]",
 )
 @click.option(
     "--tiers-up-to",
     "most_tiers",
-    type=click.IntRange(1, 3),
+    type=click.IntRange(1, MOST_TIERS),
     default=2,
     show_default=True,
     help="Mechanisms with intervals in one answer, beside an emergency save.",
@@ -94,7 +96,7 @@ def _kinds(text: str) -> Any:
 @click.option(
     "--replicas-up-to",
     "most_replicas",
-    type=click.IntRange(1, 16),
+    type=click.IntRange(1, MOST_REPLICAS),
     help="Peers that hold a copy, at most.  [default: as many as --kinds calls for]",
 )
 @click.option(
@@ -231,15 +233,22 @@ def _choice(tuned: "Tuned", choice: "Choice", found: "Simulated | None") -> dict
 
 
 def _stated(options: dict[str, Any]) -> "Stated":
+    from advisor.durations_file import read_durations, text_of
     from advisor.tuning.circumstances import Objective
+    from advisor.tuning.hiccups import parse_hiccups
     from advisor.tuning.stated import Stated
 
     file = options["hiccups_file"]
+
+    def parse(content: bytes) -> tuple[float, ...]:
+        return parse_hiccups(text_of(content, LARGEST_FILE_BYTES))
+
+    observed = file and read_durations(file, LARGEST_FILE_BYTES, parse)
     return Stated(
         kinds=options["kinds"],
         hiccup_every_s=options["hiccup_every_s"],
         hiccup_length_s=options["hiccup_length_s"],
-        hiccups_s=None if file is None else _observed(file),
+        hiccups_s=observed,
         hiccups_over_s=options["hiccups_over_s"],
         silent=options["silent"],
         repair_s=options["repair_s"],
@@ -249,25 +258,6 @@ def _stated(options: dict[str, Any]) -> "Stated":
         most_replicas=options["most_replicas"],
         objective=Objective(options["objective"]),
     )
-
-
-def _observed(file: Path) -> tuple[float, ...]:
-    """The file's hiccups. Raises UserError that names it."""
-    from advisor.tuning.hiccups import parse_hiccups
-
-    name = printable(file.name)[:60]
-    try:
-        with file.open("rb") as opened:
-            content = opened.read(LONGEST_HICCUPS_FILE_BYTES + 1)
-        if len(content) > LONGEST_HICCUPS_FILE_BYTES:
-            raise UserError(f"it has more than {LONGEST_HICCUPS_FILE_BYTES:,} bytes")
-        return parse_hiccups(content.decode("utf-8"))
-    except OSError as error:
-        raise UserError(f"{name} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise UserError(f"{name} is no text in UTF-8") from None
-    except UserError as error:
-        raise UserError(f"{name}: {error}") from None
 
 
 def _simulated(

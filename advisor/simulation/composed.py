@@ -9,7 +9,7 @@ from advisor.errors import UserError
 from advisor.inputs import LONGEST_INTERVAL_STEPS
 from advisor.scenario import Scenario
 from advisor.simulation.parts import Part
-from advisor.units import format_apart, format_bytes, format_percent
+from advisor.units import format_apart, format_bytes, format_percent, whole_number
 
 TIERS_EXAMPLE = "ft2+ft1, or ft2:100+ft1:1000 with intervals in steps"
 _ROUNDING = 1e-12
@@ -121,13 +121,13 @@ def _parse_one(text: str) -> tuple[AskedTier, ...]:
 
 
 def _parse_steps(text: str) -> int:
-    digits = text.isascii() and text.isdigit() and len(text) <= len(str(LONGEST_INTERVAL_STEPS))
-    if not digits or not 1 <= int(text) <= LONGEST_INTERVAL_STEPS:
+    steps = whole_number(text)
+    if steps is None or not 1 <= steps <= LONGEST_INTERVAL_STEPS:
         raise UserError(
             f"{text[:30]!r} is not an interval: write a whole number of steps, as in "
             f"{TIERS_EXAMPLE}"
         )
-    return int(text)
+    return steps
 
 
 def _nearest_steps(part: Part, before: int | None, whole_job_steps: int) -> int:

@@ -30,10 +30,11 @@ class Part:
 
     It has an `interval_steps` that is `least_steps` or more, or an `emergency` save, or neither: it
     then always has a state. `overhead` lies on all work. Its states survive the loss of `survives`
-    nodes at once.
+    nodes at once, and are with `replicas` peers each (0: not with peers).
     """
 
     mechanism: str
+    replicas: int
     survives: int
     stall_s: float
     restore_s: float
@@ -68,6 +69,7 @@ def part_of(evidence: ClusterEvidence, scenario: Scenario, candidate: Candidate)
     model = prediction.model
     emergency = None
     again_s = model.lost_steps * scenario.step_time_s
+    replicas = replicas_of(mechanism, prediction, scenario.state_bytes)
     if mechanism.cadence is Cadence.ON_WARNING:
         save_s = prediction.save_s or 0.0
         emergency = Emergency(
@@ -77,7 +79,8 @@ def part_of(evidence: ClusterEvidence, scenario: Scenario, candidate: Candidate)
         )
     return Part(
         mechanism=candidate.mechanism,
-        survives=survives(mechanism, replicas_of(mechanism, prediction, scenario.state_bytes)),
+        replicas=replicas,
+        survives=survives(mechanism, replicas),
         stall_s=model.stall_s,
         restore_s=model.restore_s if model.is_periodic else model.restore_s + again_s,
         interval_steps=candidate.interval_steps,
@@ -99,8 +102,10 @@ def survives(mechanism: Mechanism, replicas: int) -> int:
 
 
 def replicas_of(mechanism: Mechanism, prediction: Prediction, state_bytes: int) -> int:
-    """How many peers hold each rank's state: as many as the prediction has memory for, since the
-    measured ones may differ from the mechanism's default."""
+    """How many peers hold each rank's state, 0 where no peers do: as many as the prediction has
+    memory for, since the measured ones may differ from the mechanism's default."""
+    if TransferPath.PEER not in (mechanism.save_path, mechanism.persist_path):
+        return 0
     copy_bytes = mechanism.host_copies_per_replica * state_bytes
     return (
         prediction.host_bytes_per_rank // copy_bytes if copy_bytes else mechanism.default_replicas

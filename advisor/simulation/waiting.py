@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from math import exp, fsum, log
 
 import numpy as np
+from numpy.typing import NDArray
 
 _MOST_LOAD = 1e9
 """Beyond it no number of spares is enough."""
@@ -26,27 +27,37 @@ def enough_fraction(load: float, nodes: Mapping[int, float], spares: int) -> flo
 
     `nodes` has the shares of failures that take so many nodes; `load` counts failures, not nodes.
     """
-    largest = max(nodes)
-    if largest == 0 or load <= 0.0:
+    if max(nodes) == 0 or load <= 0.0:
         return 1.0
     if load > _MOST_LOAD:
         return 0.0
+    chances, scale = in_repair(load, nodes, spares)
+    # Relative to P(0), of which this is the logarithm: it may be too small for a float.
+    scale -= load * fsum(share * _harmonic(taken) for taken, share in nodes.items())
+    return exp(min(log(float(chances.sum())) + scale, 0.0))
+
+
+def in_repair(
+    load: float, nodes: Mapping[int, float], most: int
+) -> tuple[NDArray[np.float64], float]:
+    """P(k) / P(0) for k from 0 to `most`, divided by a factor that keeps them within a float; and
+    the logarithm of that factor. The arguments are those of `enough_fraction`."""
+    largest = max(nodes)
     # P(B >= i) for i from 1, as far as it matters.
-    at_least = np.zeros(min(largest, spares))
+    at_least = np.zeros(min(largest, most))
     for taken, share in nodes.items():
         at_least[:taken] += share
-    # Relative to P(0), of which this is the logarithm: it may be too small for a float.
-    scale = -load * fsum(share * _harmonic(taken) for taken, share in nodes.items())
-    chances = np.zeros(spares + 1)
+    chances = np.zeros(most + 1)
     chances[0] = 1.0
-    for number in range(1, spares + 1):
+    scale = 0.0
+    for number in range(1, most + 1):
         reach = min(number, largest)
         earlier = chances[number - reach : number][::-1]
         chances[number] = load / number * float(at_least[:reach] @ earlier)
         if chances[number] > _SCALE:
             chances[: number + 1] /= _SCALE
             scale += log(_SCALE)
-    return exp(min(log(float(chances.sum())) + scale, 0.0))
+    return chances, scale
 
 
 def _harmonic(number: int) -> float:

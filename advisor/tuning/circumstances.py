@@ -10,6 +10,7 @@ from advisor.errors import UserError
 from advisor.scenario import Scenario
 from advisor.simulation.process import SURVIVES_ALL, Kind
 from advisor.tuning.hiccups import Hiccups
+from advisor.tuning.limits import MOST_REPLICAS
 from advisor.tuning.price import Numbers
 
 BEYOND_TIMEOUT_S = 0.16
@@ -18,7 +19,6 @@ BEYOND_TIMEOUT_S = 0.16
 LONGEST_TIMEOUT_S = 3600.0
 STEPS_OF_SILENCE = 2.0
 """A timeout is at least so many steps and all saves of one: a healthy rank is silent so long."""
-MOST_REPLICAS = 16
 NO_NODE = (Kind(1.0, 0, 0),)
 """Failures that take no node: a process ends, and another one starts in its place."""
 

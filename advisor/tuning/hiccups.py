@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from advisor.durations_file import parse_lines
 from advisor.errors import UserError
 from advisor.units import format_duration, parse_duration_s
 
@@ -75,15 +76,6 @@ class ObservedHiccups:
 
 
 def parse_hiccups(text: str) -> tuple[float, ...]:
-    """Seconds, from one duration a line; empty lines and those that begin with # are none, and a
-    hiccup of no length is no hiccup. Raises UserError with the line."""
-    found = []
-    for number, line in enumerate(text.splitlines(), start=1):
-        stripped = line.strip()
-        if not stripped or stripped.startswith("#"):
-            continue
-        try:
-            found.append(parse_duration_s(stripped))
-        except UserError as error:
-            raise UserError(f"line {number}: {error}") from None
-    return tuple(each for each in found if each > 0.0)
+    """Seconds, from one duration a line; a hiccup of no length is no hiccup. Raises UserError with
+    the line."""
+    return tuple(each for each in parse_lines(text, parse_duration_s) if each > 0.0)

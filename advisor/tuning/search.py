@@ -81,7 +81,6 @@ class Choice:
     restarts_per_day: float
     """Failures that nothing here survives: the job starts from the beginning."""
     node_hours: float | None
-    host_bytes_per_rank: int
     evidence: EvidenceCode
     timeouts: tuple[TimeoutPrice, ...]
     by_spares: tuple[SparesPrice, ...]
@@ -92,6 +91,10 @@ class Choice:
     @property
     def names(self) -> tuple[str, ...]:
         return self.combination.names
+
+    @property
+    def host_bytes_per_rank(self) -> int:
+        return self.combination.host_bytes_per_rank
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +127,15 @@ def tune(evidence: ClusterEvidence, scenario: Scenario, told: Circumstances) -> 
     waiting = waiting_shares(told, scenario.mtbf_s)
     choices, left_out = [], []
     for combination in combinations_of(tiers, told.most_tiers):
-        ranks = evidence.cluster.ranks_per_node
-        reason = over_memory(scenario, ranks, combination.parts)
-        found = _Search(scenario, told, combination, grid, waiting)
-        choice = found.choice() if reason is None else None
-        if choice is None:
-            left_out.append(Excluded(combination.label, reason or found.why_not()))
-        else:
-            choices.append(choice)
+        reason = over_memory(scenario, evidence.cluster.ranks_per_node, combination.parts)
+        if reason is None:
+            search = _Search(scenario, told, combination, grid, waiting)
+            choice = search.choice()
+            if choice is not None:
+                choices.append(choice)
+                continue
+            reason = search.why_not()
+        left_out.append(Excluded(combination.label, reason))
     ordered = sorted(choices, key=lambda each: _order(told, each))
     return Tuned(scenario, told, tuple(_simplest(told, ordered)), tiers, tuple(left_out))
 
@@ -180,11 +184,10 @@ class _Search:
             waiting_fraction=float(self._waiting[spares]),
             restarts_per_day=float(self._load.restarts_per_s[at]) * DAY_S,
             node_hours=float(node_hours[spares]) if searched else None,
-            host_bytes_per_rank=combination.host_bytes_per_rank,
             evidence=combination.evidence if told.is_plain else EvidenceCode.EXTRAPOLATED,
             timeouts=() if grid is None else tuple(_timeouts(grid, rows[spares], alarms)),
             by_spares=tuple(self._by_spares(times_s, node_hours)) if searched else (),
-            at_stated_s=None if grid is None else self._at_stated_s(float(self._waiting[spares])),
+            at_stated_s=None if grid is None else self._at_stated_s(grid, spares),
         )
 
     def why_not(self) -> str:
@@ -206,14 +209,14 @@ class _Search:
             if time_s <= LONGEST_S:
                 yield SparesPrice(n, float(time_s), float(hours), float(self._waiting[n]))
 
-    def _at_stated_s(self, waiting: float) -> float | None:
+    def _at_stated_s(self, grid: Numbers, spares: int) -> float | None:
         """The expected time with the timeout that gives the scenario's detection; None: no timeout
         is as short, or the job practically never ends."""
         stated = np.array([self._scenario.detection_s - BEYOND_TIMEOUT_S])
-        if stated[0] < timeouts_of(self._scenario)[0]:
+        if stated[0] < grid[0]:
             return None
         load = load_of(self._scenario, self._told, self._combination, stated)
-        time_s = whole_s(price(load, self._limit).time_s, load, waiting)
+        time_s = whole_s(price(load, self._limit).time_s, load, float(self._waiting[spares]))
         return float(time_s[0]) if time_s[0] <= LONGEST_S else None
 
 
@@ -282,7 +285,7 @@ def _settings(
 
 def _setting(scenario: Scenario, tier: Tier, interval: int | None) -> Setting:
     interval_s = None if interval is None else interval * scenario.step_time_s
-    return Setting(tier.part.mechanism, tier.replicas, interval, interval_s)
+    return Setting(tier.part.mechanism, tier.part.replicas, interval, interval_s)
 
 
 def _order(told: Circumstances, choice: Choice) -> tuple[float, int, tuple[str, ...]]:

@@ -4,22 +4,23 @@ from dataclasses import replace
 
 import numpy as np
 
+from advisor.arrivals import Law
 from advisor.scenario import Scenario
 from advisor.simulation.engine import NoEndError
 from advisor.simulation.estimate import expected_events
-from advisor.simulation.process import Kind, Process, Spares, Warnings
-from advisor.simulation.process import Tier as SimulatedTier
+from advisor.simulation.limits import BLOCK
+from advisor.simulation.process import Kind, Process, Spares
 from advisor.simulation.run import Simulated, simulate
-from advisor.simulation.times import Constant, Exponential
+from advisor.simulation.setups import Beyond, Failures, process_of_parts
+from advisor.simulation.times import Exponential
 from advisor.tuning.circumstances import Circumstances, alarms_per_s, detections_s
 from advisor.tuning.search import Choice
-from advisor.tuning.tiers import Tier
+from db.records import Arrivals
 
 MOST_EVENTS = 3_000_000
 """Failures and false alarms in all jobs of one choice: seconds."""
 MOST_OF_ONE = 5_000
 """In one job: all jobs go on until the last one ends, which takes several times as long."""
-BLOCK = 2_048
 
 
 def simulated(
@@ -48,40 +49,26 @@ def process_of(scenario: Scenario, told: Circumstances, choice: Choice) -> Proce
     alarms = float(alarms_per_s(told, timeouts_s)[0])
     real = 1.0 / scenario.mtbf_s
     is_real = real / (real + alarms)
-    combination = choice.combination
-    process = Process(
-        work_s=scenario.duration_s,
-        arrivals=Exponential(1.0 / (real + alarms)),
-        tiers=tuple(
-            _tier(scenario, tier, setting.interval_steps)
-            for tier, setting in zip(combination.tiers, choice.settings, strict=True)
-        ),
+    struck = replace(
+        scenario,
+        mtbf_s=1.0 / (real + alarms),
         detection_s=is_real * float(detections_s(scenario, told, timeouts_s)[0]),
-        regroup_s=scenario.regroup_s + scenario.init_s,
-        overhead=sum(part.overhead for part in combination.parts),
-        kinds=_kinds(told, is_real),
+        warning_coverage=is_real * (scenario.warning_coverage or 0.0),
     )
-    if combination.emergency is not None:
-        emergency = combination.emergency
-        process = replace(
-            process,
-            warnings=Warnings(
-                coverage=is_real * emergency.coverage,
-                lead=Constant(emergency.emergency.save_s),
-                save_s=emergency.emergency.save_s,
-                restore_s=emergency.emergency.restore_s,
-                survives=emergency.part.survives,
-            ),
-        )
+    spares = None
     if told.repair_s is not None and choice.spares is not None:
-        process = replace(process, spares=Spares(choice.spares, Exponential(told.repair_s)))
-    return process
-
-
-def _tier(scenario: Scenario, tier: Tier, interval_steps: int | None) -> SimulatedTier:
-    found = replace(tier.part, interval_steps=interval_steps).tier(scenario.step_time_s)
-    assert found is not None, "what saves on a warning only is no tier"
-    return found
+        spares = Spares(choice.spares, Exponential(told.repair_s))
+    emergency = choice.combination.emergency
+    tiers = (
+        replace(tier.part, interval_steps=setting.interval_steps)
+        for tier, setting in zip(choice.combination.tiers, choice.settings, strict=True)
+    )
+    return process_of_parts(
+        struck,
+        (*(() if emergency is None else (emergency.part,)), *tiers),
+        Failures(Law(Arrivals.POISSON), spares=spares),
+        Beyond(_kinds(told, is_real)),
+    )
 
 
 def _kinds(told: Circumstances, is_real: float) -> tuple[Kind, ...]:

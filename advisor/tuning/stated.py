@@ -7,7 +7,7 @@ from advisor.simulation.process import Kind
 from advisor.tuning.circumstances import NO_NODE, Circumstances, Objective
 from advisor.tuning.hiccups import ExponentialHiccups, Hiccups, ObservedHiccups
 
-MOST_SPARES = 8
+USUAL_SPARES = 8
 """Spares that are considered where nobody says how many."""
 
 
@@ -42,7 +42,7 @@ def circumstances_of(stated: Stated, cluster_nodes: int) -> Circumstances:
         raise UserError("spares need the mean time to repair a node: give it too")
     if repair_s is not None and repair_s <= 0.0:
         raise UserError("the time to repair a node has to be above 0s")
-    most_spares = MOST_SPARES if stated.most_spares is None else stated.most_spares
+    most_spares = USUAL_SPARES if stated.most_spares is None else stated.most_spares
     return Circumstances(
         nodes=stated.nodes or cluster_nodes,
         kinds=stated.kinds or NO_NODE,

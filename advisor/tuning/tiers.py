@@ -7,29 +7,29 @@ nodes there are: peers on N nodes are on N - 1 others at most.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
+from math import inf
 
 from advisor.candidates import Consideration, consider
-from advisor.prediction.predict import predict
-from advisor.recommendation import Candidate, EvidenceCode, Excluded
+from advisor.recommendation import EvidenceCode, Excluded
 from advisor.scenario import FailureRegime, IntervalPolicy, Scenario
-from advisor.simulation.parts import Emergency, Part, part_of, replicas_of
+from advisor.simulation.parts import Emergency, Part, part_of
 from advisor.simulation.process import SURVIVES_ALL
 from advisor.tuning.circumstances import Circumstances
-from db.records import ClusterEvidence, TransferPath
+from db.records import ClusterEvidence
 
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """A mechanism that keeps states, with `replicas` peers each (0: not with peers)."""
+    """A mechanism that keeps states."""
 
     part: Part
-    replicas: int
     evidence: EvidenceCode
 
     @property
     def label(self) -> str:
         """Such as `FT1`, or `FT6 (k = 2)`."""
-        peers = f" (k = {self.replicas})" if self.replicas > 1 else ""
+        replicas = self.part.replicas
+        peers = f" (k = {replicas})" if replicas > 1 else ""
         return self.part.mechanism.upper() + peers
 
     @property
@@ -122,8 +122,9 @@ def tiers_of(evidence: ClusterEvidence, scenario: Scenario, told: Circumstances)
             coverage = scenario.warning_coverage or 0.0
             emergencies.append(EmergencyTier(part, emergency, coverage, candidate.evidence))
         else:
-            tiers.append(_tier(evidence, announced, candidate, part))
-    known = [tier for tier in tiers if tier.replicas <= (told.most_replicas or tier.replicas)]
+            tiers.append(Tier(part, candidate.evidence))
+    most = told.most_replicas or inf
+    known = [tier for tier in tiers if tier.part.replicas <= most]
     every = (*known, *_more_replicas(known, told))
     return Tiers(
         tiers=tuple(replace(tier, part=_on_nodes(tier.part, told.nodes)) for tier in every),
@@ -162,15 +163,6 @@ def _fully_announced(scenario: Scenario) -> Scenario:
     return replace(scenario, warning_coverage=1.0)
 
 
-def _tier(evidence: ClusterEvidence, scenario: Scenario, candidate: Candidate, part: Part) -> Tier:
-    mechanism = evidence.mechanisms[candidate.mechanism]
-    replicas = 0
-    if mechanism.save_path is TransferPath.PEER:
-        prediction = predict(evidence, scenario, mechanism)
-        replicas = replicas_of(mechanism, prediction, scenario.state_bytes)
-    return Tier(part, replicas, candidate.evidence)
-
-
 def _on_nodes(part: Part, nodes: int) -> Part:
     """With so many nodes its states survive the loss of one fewer at most, unless of all."""
     if part.survives >= SURVIVES_ALL:
@@ -181,21 +173,22 @@ def _on_nodes(part: Part, nodes: int) -> Part:
 def _more_replicas(tiers: Sequence[Tier], told: Circumstances) -> Iterable[Tier]:
     """As many peers as failures call for, where that is more than were measured: a save in
     proportion to their number, from the most that were."""
-    peers = [tier for tier in tiers if tier.replicas and tier.part.can_vary]
+    peers = [tier.part for tier in tiers if tier.part.replicas and tier.part.can_vary]
     if not peers:
         return
-    largest = max(peers, key=lambda tier: tier.replicas)
+    largest = max(peers, key=lambda part: part.replicas)
     for replicas in told.replicas_called_for:
         if replicas > largest.replicas:
             times = replicas / largest.replicas
             part = replace(
-                largest.part,
+                largest,
+                replicas=replicas,
                 survives=replicas,
-                stall_s=largest.part.stall_s * times,
-                host_bytes_per_rank=round(largest.part.host_bytes_per_rank * times),
-                device_bytes_per_rank=round(largest.part.device_bytes_per_rank * times),
+                stall_s=largest.stall_s * times,
+                host_bytes_per_rank=round(largest.host_bytes_per_rank * times),
+                device_bytes_per_rank=round(largest.device_bytes_per_rank * times),
             )
-            yield Tier(part, replicas, EvidenceCode.EXTRAPOLATED)
+            yield Tier(part, EvidenceCode.EXTRAPOLATED)
 
 
 def _cautions(

@@ -21,6 +21,7 @@ from advisor.reports.tune_words import (
 from advisor.simulation.kinds import ALL_EXAMPLE, parse_kinds
 from advisor.tuning.circumstances import Objective
 from advisor.tuning.hiccups import parse_hiccups
+from advisor.tuning.limits import MOST_NODES, MOST_REPLICAS, MOST_SPARES, MOST_TIERS
 from advisor.tuning.search import Tuned, tune
 from advisor.tuning.simulated import simulated
 from advisor.tuning.stated import Stated, circumstances_of
@@ -33,7 +34,6 @@ from app.widgets import answered, bullets, figure, section, wide_table
 
 _SHOWN = 8
 _PRECISION, _MOST_JOBS, _SEED = 5e-3, 4_096, 0
-_MOST_SPARES, _MOST_NODES = 1_000, 20_000
 
 
 def page(shown: Shown) -> None:
@@ -99,11 +99,11 @@ def _fields() -> Callable[[], Stated]:
         "with k peers the loss of k nodes.",
     )  # fmt: skip
     tiers = _whole(
-        left, "Tiers at most", "tiers-up-to", "2", 3,
+        left, "Tiers at most", "tiers-up-to", "2", MOST_TIERS,
         "Mechanisms with intervals in one answer, beside an emergency save.",
     )  # fmt: skip
     replicas = _whole(
-        left, "Peers at most", "replicas-up-to", "as failures call for", 16,
+        left, "Peers at most", "replicas-up-to", "as failures call for", MOST_REPLICAS,
         "Peers that hold a copy of a rank's state.",
     )  # fmt: skip
     every = typed(
@@ -124,11 +124,11 @@ def _fields() -> Callable[[], Stated]:
         "Mean time until a node that failed is a spare.",
     )  # fmt: skip
     spares = _whole(
-        right, "Spares at most", "spares-up-to", "8", _MOST_SPARES,
+        right, "Spares at most", "spares-up-to", "8", MOST_SPARES,
         "Nodes that wait to replace others.", least=0,
     )  # fmt: skip
     nodes = _whole(
-        right, "Nodes", "job-nodes", "the cluster's", _MOST_NODES, "Nodes that the job needs."
+        right, "Nodes", "job-nodes", "the cluster's", MOST_NODES, "Nodes that the job needs."
     )
     objective = one_of(right, "Least of", "objective", Objective)
     observed, over = _observed()

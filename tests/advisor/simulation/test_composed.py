@@ -42,6 +42,7 @@ def part(name: str, steps: int | None, least: int = 1, **more: object) -> Part:
     """A periodic mechanism with stalls of 0.1 s; one without steps always has a state."""
     plain = Part(
         mechanism=name,
+        replicas=1,
         survives=1,
         stall_s=0.0 if steps is None else 0.1,
         restore_s=2.0,

@@ -59,15 +59,15 @@ def test_a_warning_for_a_share_of_the_failures_is_enough(matilda: ClusterEvidenc
 
 
 def test_as_many_peers_as_a_failure_calls_for_cost_in_proportion(matilda: ClusterEvidence) -> None:
-    found = {tier.replicas: tier for tier in tiers(matilda).tiers if tier.replicas > 1}
+    found = {t.part.replicas: t for t in tiers(matilda).tiers if t.part.replicas > 1}
     assert sorted(found) == [2, 4]
     assert found[4].part.stall_s == pytest.approx(2.0 * found[2].part.stall_s)
     assert found[4].part.host_bytes_per_rank == 2 * found[2].part.host_bytes_per_rank
     assert found[4].part.survives == 4
     assert found[4].evidence is EvidenceCode.EXTRAPOLATED
     few = tiers(matilda, Circumstances(16, SEVERAL, most_replicas=1))
-    assert {tier.replicas for tier in few.tiers} == {0, 1}
-    assert {tier.replicas for tier in tiers(matilda, Circumstances(4, SEVERAL)).tiers} == {0, 1, 2}
+    assert {tier.part.replicas for tier in few.tiers} == {0, 1}
+    assert {t.part.replicas for t in tiers(matilda, Circumstances(4, SEVERAL)).tiers} == {0, 1, 2}
 
 
 def test_combinations_survive_more_with_each_tier(matilda: ClusterEvidence) -> None:
