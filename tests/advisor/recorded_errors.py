@@ -20,7 +20,7 @@ COLUMNS = (
     *("cluster", "rule", "part", "n", "median_fraction", "largest_fraction"),
     *("n_apart", "largest_apart_fraction"),
 )
-CLUSTERS = ("matilda-8xv100", "2-cores-8-ranks")
+CLUSTERS = ("matilda-8xv100", "2-cores-8-ranks", "2-epyc-cores-8-ranks")
 
 Key = tuple[str, str, str]
 """Cluster, rule, part."""
