@@ -29,15 +29,14 @@ _NOT_IN_CSV = ("warnings", "scenario", "assumed")
     }
 )
 @click.option(
-    "--uncertainty/--no-uncertainty",
-    default=True,
-    show_default=True,
-    help="Whether to say how sure each answer is: the pick's probability of being the best.",
+    "--no-uncertainty",
+    is_flag=True,
+    help="Do not say how sure each answer is (the probability that the pick is the best): faster.",
 )
 @format_option(("table", "json", "csv"), "table")
 @database_option
 def recommend(
-    uncertainty: bool, fmt: str, db_url: str | None, cluster: str | None, **options: Any
+    no_uncertainty: bool, fmt: str, db_url: str | None, cluster: str | None, **options: Any
 ) -> None:
     """The answer to one scenario on each cluster, a row each.
 
@@ -49,7 +48,7 @@ def recommend(
 
     with opened(db_url) as engine:
         evidences = _evidences(engine, cluster)
-    found = answers(evidences, scenario_input(options), _recommending(uncertainty))
+    found = answers(evidences, scenario_input(options), _recommending(not no_uncertainty))
     if fmt == "table":
         _echo_table(found)
         return

@@ -41,7 +41,7 @@ def compared_name(compared: Compared) -> str:
 
 def machine_header(found: Comparison) -> tuple[str, ...]:
     """Above `machine_rows`: one column a cluster."""
-    return ("", *found.names)
+    return ("what", *found.names)
 
 
 def machine_rows(found: Comparison) -> Iterator[tuple[str, ...]]:
@@ -87,7 +87,8 @@ def row_header(found: Comparison) -> tuple[str, ...]:
     first, *others = found.names
     columns = ["architecture", "mechanism", "trace", "interval", "what", first]
     for name in others:
-        columns += [name, f"{name} / {first}", "more than chance", "unlike in"]
+        of = f" ({name})" if len(others) > 1 else ""
+        columns += [name, f"{name} / {first}", f"more than chance{of}", f"unlike in{of}"]
     return tuple(columns)
 
 
@@ -184,7 +185,8 @@ def fit_header(found: Comparison) -> tuple[str, ...]:
     first, *others = found.names
     columns = ["path", "processes", "what", first]
     for name in others:
-        columns += [name, f"{name} / {first}", "more than chance"]
+        of = f" ({name})" if len(others) > 1 else ""
+        columns += [name, f"{name} / {first}", f"more than chance{of}"]
     return tuple(columns)
 
 
