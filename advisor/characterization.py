@@ -71,15 +71,21 @@ def ratio_distance(a: float, b: float) -> float:
 
 def require_architecture(evidence: ClusterEvidence, architecture: str) -> None:
     """Raises UserError with the known names, or NoDataError if nothing was measured on it."""
-    if architecture not in evidence.architectures:
-        known = ", ".join(evidence.architectures)
-        raise UserError(f"there is no architecture {architecture!r}: write one of {known}")
+    require_known_architectures(evidence, (architecture,))
     measured = sorted({measured for measured, _ in evidence.points_by_pair})
     if architecture not in measured:
         raise NoDataError(
             f"cluster {evidence.cluster.cluster} has no measurement of {architecture}: "
             f"it has {', '.join(measured) or 'none at all'}"
         )
+
+
+def require_known_architectures(evidence: ClusterEvidence, names: Iterable[str]) -> None:
+    """Raises UserError with the known names."""
+    for name in names:
+        if name not in evidence.architectures:
+            known = ", ".join(evidence.architectures)
+            raise UserError(f"there is no architecture {name!r}: write one of {known}")
 
 
 def require_mechanisms(evidence: ClusterEvidence, names: Iterable[str]) -> None:

@@ -1,6 +1,7 @@
 """`advisor clusters compare`: what was measured on several clusters, side by side."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -10,8 +11,6 @@ from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.printable import printable
 
 if TYPE_CHECKING:
-    from sqlalchemy import Engine
-
     from advisor.comparison.clusters import Comparison
 
 
@@ -53,14 +52,16 @@ def compare(
     the others' is, with its 95 % interval, and whether more than chance is between them. Then what
     each path takes, where several have a calibration.
     """
+    from advisor.characterization import require_known_architectures, require_mechanisms
     from advisor.comparison.clusters import compare as compared
     from advisor.comparison.clusters import require_several
     from advisor.evidence import load_evidence, opened
 
     require_several(names)
     with opened(db_url) as engine:
-        _require_names(engine, architectures, mechanisms, names[0])
         evidences = [load_evidence(engine, name) for name in names]
+    require_known_architectures(evidences[0], architectures or ())
+    require_mechanisms(evidences[0], mechanisms or ())
     found = compared(evidences, architectures, mechanisms)
     if fmt == "json":
         from advisor.reports.comparison_document import comparison_document
@@ -72,30 +73,7 @@ def compare(
         _echo_tables(found, common)
 
 
-def _require_names(
-    engine: "Engine",
-    architectures: tuple[str, ...] | None,
-    mechanisms: tuple[str, ...] | None,
-    cluster: str,
-) -> None:
-    """Raises UserError with the names that there are, for those that are none."""
-    from advisor.characterization import require_mechanisms
-    from advisor.errors import UserError
-    from advisor.evidence import load_evidence
-
-    if architectures is None and mechanisms is None:
-        return
-    evidence = load_evidence(engine, cluster)
-    require_mechanisms(evidence, mechanisms or ())
-    for name in architectures or ():
-        if name not in evidence.architectures:
-            known = ", ".join(evidence.architectures)
-            raise UserError(f"there is no architecture {name!r}: write one of {known}")
-
-
 def _printed(found: "Comparison", common: bool) -> "Comparison":
-    from dataclasses import replace
-
     if not common:
         return found
     return replace(found, rows=tuple(row for row in found.rows if row.is_common))

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from advisor.comparison.clusters import CHANCE, ComparedRow, Comparison, Counts
 from advisor.comparison.calibrations import ComparedFit
+from advisor.comparison.clusters import CHANCE, ComparedRow, Comparison, Counts
 from advisor.comparison.difference import Difference
 from advisor.comparison.matching import Compared, Number
 from advisor.comparison.same_scenario import ClusterAnswer
