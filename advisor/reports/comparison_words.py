@@ -8,7 +8,7 @@ from advisor.comparison.difference import Difference
 from advisor.comparison.matching import Compared, Number
 from advisor.comparison.same_scenario import ClusterAnswer
 from advisor.recommendation import Recommendation
-from advisor.reports.words import SUPERSEDED_MARK, label, probability, steps
+from advisor.reports.words import SUPERSEDED_MARK, evidence_code, label, probability, steps
 from advisor.units import format_bytes, format_bytes_per_s, format_duration, format_percent
 from db.records import Cluster, ClusterEvidence, FittedNumber, SoftwareStack
 
@@ -233,7 +233,7 @@ def answer_cells(answer: ClusterAnswer) -> tuple[str, ...]:
         ABSENT if other is None else other.mechanism.upper(),
         ABSENT if found.margin_fraction is None else format_percent(found.margin_fraction),
         ABSENT if sure is None else probability(sure.best_probability),
-        pick.evidence.value + (SUPERSEDED_MARK if pick.is_superseded else ""),
+        evidence_code(pick),
         *_job(found),
     )
 

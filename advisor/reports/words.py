@@ -119,8 +119,13 @@ def candidate_cells(candidate: Candidate) -> tuple[str, ...]:
         _optional_duration(candidate.lost_s),
         _expected(candidate),
         _ABSENT if candidate.goodput is None else format_percent(candidate.goodput),
-        candidate.evidence.value + (SUPERSEDED_MARK if candidate.is_superseded else ""),
+        evidence_code(candidate),
     )
+
+
+def evidence_code(candidate: Candidate) -> str:
+    """`M`; `M†` where a figure was measured under superseded software."""
+    return candidate.evidence.value + (SUPERSEDED_MARK if candidate.is_superseded else "")
 
 
 def _expected(candidate: Candidate) -> str:

@@ -12,6 +12,7 @@ from advisor.characterization import (
     nearest_step_time_s,
     regroup_s,
 )
+from advisor.reports import render
 from advisor.reports.words import candidate_cells, evidence_lines
 from advisor.scenario import ScenarioInput
 from advisor.software import unordered_stacks
@@ -154,3 +155,10 @@ def test_stacks_that_nobody_put_in_order_are_named(matilda: ClusterEvidence) -> 
     (warning,) = [w for w in answer.warnings if "count alike" in w]
     assert f"{OLD}, {NEW}" in warning
     assert unordered_stacks(with_points(matilda, other)) == ()
+
+
+def test_a_table_of_commas_says_so_too(matilda: ClusterEvidence) -> None:
+    for evidence, said in ((matilda, False), (with_points(matilda), True)):
+        lines = render(recommend(evidence, _INPUTS), "csv").splitlines()
+        (ft1,) = [line for line in lines if line.startswith("ft1,")]
+        assert ("measured under superseded software" in ft1) is said
