@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from advisor.cli import run
+from advisor.comparison.matching import Compared
 from tests.db import run_records
+from tests.docs.documents import SCHEMAS
 
 Advisor = Callable[..., tuple[int, str, str]]
 PAPER, OURS = "matilda-8xv100", "2-cores-8-ranks"
@@ -43,6 +46,26 @@ def document(advisor: Advisor, *arguments: str) -> dict[str, Any]:
     assert (code, err) == (0, "")
     found: dict[str, Any] = json.loads(out)
     return found
+
+
+def validator(name: str) -> Draft202012Validator:
+    schema = json.loads((SCHEMAS / f"{name}-1.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def test_documents_are_those_of_the_schemas(advisor: Advisor) -> None:
+    compared = document(advisor, "clusters", "compare", PAPER, OURS)
+    validator("cluster-comparison").validate(compared)
+    assert {cell["quantity"] for cell in compared["cells"]} == {*Compared}
+    compared["cells"][0]["numbers"][PAPER]["value"] = "0"
+    assert not validator("cluster-comparison").is_valid(compared)
+    scenario = ("--architecture", "a2", "--mtbf", "4h", "--cluster", f"{PAPER},{OURS}")
+    answered = document(advisor, "clusters", "recommend", *scenario)
+    validator("cluster-answers").validate(answered)
+    assert [row["mechanism"] is None for row in answered["answers"]] == [True, False]
+    answered["answers"][1]["reason"] = "none"
+    assert not validator("cluster-answers").is_valid(answered)
 
 
 def test_the_list_and_one_cluster_as_before(advisor: Advisor) -> None:
