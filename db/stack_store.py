@@ -116,8 +116,8 @@ def successions(
 def supersede(engine: Engine, old: str, newer: str) -> str | None:
     """Marks a stack as superseded by a newer one of its cluster; what superseded it before.
 
-    Raises NotFoundError, which lists the stacks that there are, and InvalidDataError where the two are
-    of different clusters or the newer one is superseded by the old one.
+    Raises NotFoundError, which lists the stacks that there are, and InvalidDataError where the two
+    are of different clusters or the newer one is superseded by the old one.
     """
     with writing(engine) as connection:
         cluster = _stack(connection, old)["cluster"]

@@ -43,9 +43,7 @@ def compared_fits(evidences: Sequence[ClusterEvidence]) -> tuple[ComparedFit, ..
     each."""
     newest = [newest_fits(evidence) for evidence in evidences]
     paths = sorted({key for fits in newest for key in fits})
-    return tuple(
-        each for path in paths for each in _of_path([fits.get(path) for fits in newest])
-    )
+    return tuple(each for path in paths for each in _of_path([fits.get(path) for fits in newest]))
 
 
 def _of_path(fits: Sequence[CalibrationFit | None]) -> Iterator[ComparedFit]:

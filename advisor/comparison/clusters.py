@@ -119,7 +119,9 @@ def _compared(row: Row) -> ComparedRow:
         numbers=row.numbers,
         differences=tuple(_difference(first, other) for other in others),
         unlike=tuple(
-            () if first is None or other is None else unlike(row.key.compared, first.point, other.point)
+            ()
+            if first is None or other is None
+            else unlike(row.key.compared, first.point, other.point)
             for other in others
         ),
     )

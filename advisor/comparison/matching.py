@@ -134,9 +134,7 @@ def _of_point(
             yield Key(*pair, Compared.STALL), stall
 
 
-def _stall(
-    evidence: ClusterEvidence, mechanism: Mechanism, point: OperatingPoint
-) -> Number | None:
+def _stall(evidence: ClusterEvidence, mechanism: Mechanism, point: OperatingPoint) -> Number | None:
     """The stall per save as answers take it: from the interval that shows it most closely. None
     where the overhead has no value, or nobody measured the step time."""
     step_s = step_time_s(evidence, point.architecture, point.workload)
@@ -212,9 +210,7 @@ def _row(listed: Sequence[Sequence[Number]]) -> tuple[Number | None, ...]:
         return sum(min(_apart(number.point, o.point) for o in numbers) for numbers in others)
 
     anchor = min(first, key=apart)
-    return tuple(
-        anchor if numbers is first else _nearest(anchor, numbers) for numbers in listed
-    )
+    return tuple(anchor if numbers is first else _nearest(anchor, numbers) for numbers in listed)
 
 
 def _nearest(anchor: Number, numbers: Sequence[Number]) -> Number | None:

@@ -76,9 +76,7 @@ def test_regrouping_is_that_of_the_newest_software(matilda: ClusterEvidence) -> 
     def recovered(p: OperatingPoint, recovery_s: float) -> OperatingPoint:
         found = EvidencedValue(recovery_s, Evidence.MEASURED, n=3)
         restore = EvidencedValue(0.5, Evidence.MEASURED, n=3)
-        return replace(
-            p, values={**p.values, Quantity.RECOVERY: found, Quantity.RESTORE: restore}
-        )
+        return replace(p, values={**p.values, Quantity.RECOVERY: found, Quantity.RESTORE: restore})
 
     old = recovered(point(matilda, "ft1"), 20.0)
     first = replace(matilda, points=(*matilda.points, replace(old, point_id="y")))

@@ -11,8 +11,8 @@ from db.errors import InvalidDataError, NotFoundError
 from db.harvest import HarvestReport, harvest
 from db.ingest import ingest
 from db.queries import cluster_evidence, evidence_version, software_stacks
-from db.records import ClusterEvidence
 from db.rebuild import rebuild
+from db.records import ClusterEvidence
 from db.session import open_engine, reading
 from db.stack_store import Measured, reinstate, successions, supersede
 from tests.db import run_records
@@ -49,7 +49,9 @@ def marks(engine: Engine) -> dict[str, str | None]:
 def test_measured_again_later_the_old_points_are_kept_and_set_aside(
     engine: Engine, tmp_path: Path
 ) -> None:
-    before = take(engine, tmp_path / "old", run_records.record(), run_records.record("a6", after_rate=12.0))
+    before = take(
+        engine, tmp_path / "old", run_records.record(), run_records.record("a6", after_rate=12.0)
+    )
     assert before.superseded == ()
     first = evidence(engine)
     assert first.set_aside == ()

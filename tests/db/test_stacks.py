@@ -41,9 +41,7 @@ def test_without_a_mark_every_point_counts_as_it_is() -> None:
 
 
 def test_what_was_measured_anew_takes_the_place_of_the_old() -> None:
-    counting, aside = points_that_count(
-        [point("old"), point("new")], stacks(old="new", new=None)
-    )
+    counting, aside = points_that_count([point("old"), point("new")], stacks(old="new", new=None))
     assert counting == (point("new"),)
     assert [(p.point_id, p.superseded_by) for p in aside] == [(point("old").point_id, "new")]
 

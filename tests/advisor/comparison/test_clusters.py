@@ -70,9 +70,7 @@ def test_a_twin_is_equal_in_every_cell(ours: ClusterEvidence) -> None:
     assert always <= {row.key.compared for row in found.rows}
 
 
-def test_every_number_is_that_of_its_point(
-    matilda: ClusterEvidence, ours: ClusterEvidence
-) -> None:
+def test_every_number_is_that_of_its_point(matilda: ClusterEvidence, ours: ClusterEvidence) -> None:
     """And every number of the evidence that is compared has its cell."""
     quantities = {
         Compared.OVERHEAD: Quantity.OVERHEAD,
@@ -155,9 +153,7 @@ def test_what_one_lacks_is_counted_and_missing_never_zero(matilda: ClusterEviden
         assert {row.key.architecture for row in lacking} == {"a4"}
         (counts,) = found.counts
         with_value_there = sum(
-            n is not None and n.found.value is not None
-            for row in lacking
-            for n in row.numbers
+            n is not None and n.found.value is not None for row in lacking for n in row.numbers
         )
         only = (counts.only_first, counts.only_this)
         assert only == ((with_value_there, 0) if place else (0, with_value_there))
@@ -277,9 +273,7 @@ def fit(session: str, latency_s: float, half: float, processes: int = 1) -> Cali
 
 def test_calibrations_side_by_side_by_the_newest_fit(matilda: ClusterEvidence) -> None:
     first = replace(twin(matilda), fits=(fit("1", 9.0, 0.1), fit("2", 1.0, 0.1)))
-    other = replace(
-        matilda, fits=(fit("1", 1.5, 0.1), fit("1", 1.5, 0.1, processes=8))
-    )
+    other = replace(matilda, fits=(fit("1", 1.5, 0.1), fit("1", 1.5, 0.1, processes=8)))
     found = compare([first, other])
     assert found.uncalibrated == ()
     latency, rate = found.fits
