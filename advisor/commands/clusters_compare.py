@@ -86,7 +86,7 @@ def _echo_tables(found: "Comparison", common: bool) -> None:
     rows = [words.row_cells(row) for row in _printed(found, common).rows]
     echo("")
     if rows:
-        echo_table(words.row_header(found), rows, numeric=(3,))
+        echo_table(words.row_header(found), rows, numeric=(3, 4))
         echo("")
     for line in words.count_lines(found):
         echo(printable(line))
@@ -94,9 +94,9 @@ def _echo_tables(found: "Comparison", common: bool) -> None:
     if found.fits:
         echo_table(words.fit_header(found), map(words.fit_cells, found.fits), numeric=(1,))
         echo(words.FIT_NOTE)
-    line = words.calibration_line(found)
-    if line is not None:
-        echo(printable(line))
+    uncalibrated = words.calibration_line(found)
+    if uncalibrated is not None:
+        echo(printable(uncalibrated))
 
 
 _OF_DIFFERENCE = ("ratio", "low", "high", "is_more_than_chance", "why")

@@ -108,7 +108,7 @@ def uncertain(found: EvidencedValue) -> Uncertain | None:
         return Uncertain(found.value, None, why=f"not told: a number is {kind}, not measured")
     spread = spread_of(found, None)
     if spread is None:
-        return Uncertain(found.value, None, why="not told: a number has no dispersion (one run)")
+        return Uncertain(found.value, None, why="not told: a number has no dispersion")
     return Uncertain(found.value, spread.standard_error, spread.degrees)
 
 

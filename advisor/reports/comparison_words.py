@@ -9,7 +9,13 @@ from advisor.comparison.matching import Compared, Number
 from advisor.comparison.same_scenario import ClusterAnswer
 from advisor.recommendation import Recommendation
 from advisor.reports.words import SUPERSEDED_MARK, evidence_code, label, probability, steps
-from advisor.units import format_bytes, format_bytes_per_s, format_duration, format_percent
+from advisor.units import (
+    format_bytes,
+    format_bytes_per_s,
+    format_duration,
+    format_number,
+    format_percent,
+)
 from db.records import Cluster, ClusterEvidence, FittedNumber, SoftwareStack
 
 MISSING = "not measured"
@@ -85,7 +91,7 @@ def versions(stack: SoftwareStack) -> str:
 def row_header(found: Comparison) -> tuple[str, ...]:
     """Above `row_cells`: of each cluster but the first also how it differs from the first."""
     first, *others = found.names
-    columns = ["architecture", "mechanism", "trace", "interval", "what", first]
+    columns = ["architecture", "mechanism", "trace", "interval", "state", "what", first]
     for name in others:
         of = f" ({name})" if len(others) > 1 else ""
         columns += [name, f"{name} / {first}", f"more than chance{of}", f"unlike in{of}"]
@@ -101,6 +107,7 @@ def row_cells(row: ComparedRow) -> tuple[str, ...]:
         key.mechanism,
         key.trace or "",
         "" if key.interval_steps is None else str(key.interval_steps),
+        _states(row),
         compared_name(key.compared),
         number_words(key.compared, first),
     ]
@@ -127,6 +134,16 @@ def number_words(compared: Compared, number: Number | None) -> str:
     if found.n:
         words += f", n = {found.n}"
     return words + (SUPERSEDED_MARK if number.point.superseded_by is not None else "")
+
+
+def _states(row: ComparedRow) -> str:
+    """The state size of a row; where the clusters differ in it, each one's in their order."""
+    sizes = [
+        ABSENT if number is None else format_bytes(number.point.state_bytes)
+        for number in row.numbers
+    ]
+    known = set(sizes) - {ABSENT}
+    return known.pop() if len(known) == 1 else " | ".join(sizes)
 
 
 def size_words(number: Number) -> str:
@@ -175,7 +192,7 @@ def _count_words(first: str, counts: Counts) -> str:
         f"{counts.cluster} beside {first}: {counts.both} numbers that both have, of which "
         f"{counts.more_than_chance} differ by more than chance, {counts.maybe_chance} may be equal "
         f"and {counts.not_told} cannot be told; of {told} equal numbers, chance alone would make "
-        f"about {told * CHANCE:.0f} differ. Only {first} has {counts.only_first}, only "
+        f"about {format_number(told * CHANCE)} differ. Only {first} has {counts.only_first}, only "
         f"{counts.cluster} has {counts.only_this}"
     )
 

@@ -19,7 +19,7 @@ from tests.docs.documents import SCHEMAS
 Advisor = Callable[..., tuple[int, str, str]]
 PAPER, OURS = "matilda-8xv100", "2-cores-8-ranks"
 OLD, NEW = "mybox/torch-2.13.0+cpu", "mybox/torch-2.14.0+cpu"
-_NEWER = {"environment__torch": "2.14.0+cpu"}
+_NEWER: dict[str, Any] = {"environment__torch": "2.14.0+cpu"}
 
 
 @pytest.fixture

@@ -106,4 +106,4 @@ def test_points_of_superseded_software_are_marked(page: Page, tmp_path: Path) ->
     assert not shown.exception
     assert shown.dataframe[0].value["ev."][0].endswith("†")
     machines = shown.dataframe[1].value.set_index("what")
-    assert machines.loc["superseded software", PAPER].startswith("torch 2.3.0")
+    assert str(machines.loc["superseded software", PAPER]).startswith("torch 2.3.0")

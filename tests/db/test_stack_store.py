@@ -19,7 +19,7 @@ from tests.db import run_records
 from tests.db.test_stacks import stacks
 
 OLD, NEW = "mybox/torch-2.13.0+cpu", "mybox/torch-2.14.0+cpu"
-_NEWER = {"environment__torch": "2.14.0+cpu"}
+_NEWER: dict[str, Any] = {"environment__torch": "2.14.0+cpu"}
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_mark_that_was_taken_off_stays_off(engine: Engine, tmp_path: Path) -> 
     more = take(engine, tmp_path / "more", run_records.record(seed=6, **_NEWER))
     assert (more.updated, more.superseded) == (1, ())
     assert marks(engine) == {OLD: None, NEW: None}
-    third = {"environment__torch": "2.15.0+cpu"}
+    third: dict[str, Any] = {"environment__torch": "2.15.0+cpu"}
     report = take(engine, tmp_path / "third", run_records.record(seed=9, **third))
     latest = "mybox/torch-2.15.0+cpu"
     assert report.superseded == ((OLD, latest), (NEW, latest))
@@ -118,7 +118,8 @@ def test_a_mark_that_was_taken_off_stays_off(engine: Engine, tmp_path: Path) -> 
 def test_another_python_cuda_or_nccl_is_another_stack(
     engine: Engine, tmp_path: Path, name: str, version: str, stack: str
 ) -> None:
-    changed = run_records.record(seed=5, rate=80.0, **{f"environment__{name}": version})
+    other: dict[str, Any] = {f"environment__{name}": version}
+    changed = run_records.record(seed=5, rate=80.0, **other)
     assert take(engine, tmp_path / "old", run_records.record()).added == 1
     report = take(engine, tmp_path / "new", changed)
     assert (report.added, report.updated, report.superseded) == (1, 0, ((OLD, stack),))

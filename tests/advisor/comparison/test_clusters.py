@@ -185,7 +185,7 @@ def test_a_number_that_does_not_exist_says_why(matilda: ClusterEvidence) -> None
     rows = cells(found, Compared.RESTORE, "ft2")
     assert rows
     assert all(row.differences == (None,) for row in rows)
-    assert {row_cells(row)[6] for row in rows} == {"failed"}
+    assert {row_cells(row)[7] for row in rows} == {"failed"}
     lost = [row for row in rows if row.numbers[0] is not None]
     assert found.counts[0].only_first == len(lost) == 1
 
@@ -245,7 +245,7 @@ def test_several_clusters_are_compared_with_the_first(matilda: ClusterEvidence) 
     second, last = found.counts
     assert (second.only_first, last.only_this) == (0, 0)
     assert last.only_first == second.both - last.both > 0
-    assert len(row_header(found)) == len(row_cells(found.rows[0])) == 5 + 1 + 2 * 4
+    assert len(row_header(found)) == len(row_cells(found.rows[0])) == 6 + 1 + 2 * 4
     titles = [title for title, *_ in machine_rows(found)]
     assert "software" in titles
     assert all(len(row) == 4 for row in machine_rows(found))
@@ -295,8 +295,8 @@ def test_superseded_points_are_marked(matilda: ClusterEvidence) -> None:
     found = compare([matilda, other], ["a2"], ["ft2"])
     key = Key("a2", "ft2", Compared.OVERHEAD, None, 100)
     row = next(row for row in found.rows if row.key == key)
-    assert row_cells(row)[6].endswith("†")
-    assert not row_cells(row)[5].endswith("†")
+    assert row_cells(row)[7].endswith("†")
+    assert not row_cells(row)[6].endswith("†")
     cell = next(
         c for c in comparison_document(found)["cells"] if c["quantity"] == "overhead_fraction"
     )
