@@ -71,15 +71,21 @@ def ratio_distance(a: float, b: float) -> float:
 
 def require_architecture(evidence: ClusterEvidence, architecture: str) -> None:
     """Raises UserError with the known names, or NoDataError if nothing was measured on it."""
-    if architecture not in evidence.architectures:
-        known = ", ".join(evidence.architectures)
-        raise UserError(f"there is no architecture {architecture!r}: write one of {known}")
+    require_known_architectures(evidence, (architecture,))
     measured = sorted({measured for measured, _ in evidence.points_by_pair})
     if architecture not in measured:
         raise NoDataError(
             f"cluster {evidence.cluster.cluster} has no measurement of {architecture}: "
             f"it has {', '.join(measured) or 'none at all'}"
         )
+
+
+def require_known_architectures(evidence: ClusterEvidence, names: Iterable[str]) -> None:
+    """Raises UserError with the known names."""
+    for name in names:
+        if name not in evidence.architectures:
+            known = ", ".join(evidence.architectures)
+            raise UserError(f"there is no architecture {name!r}: write one of {known}")
 
 
 def require_mechanisms(evidence: ClusterEvidence, names: Iterable[str]) -> None:
@@ -115,13 +121,15 @@ def value_of(point: OperatingPoint, quantity: Quantity) -> float | None:
 
 
 def baseline_points(evidence: ClusterEvidence, architecture: str) -> list[OperatingPoint]:
-    """Runs without a mechanism: they give throughput, detection and what a loss does."""
-    return [
+    """Runs without a mechanism: they give throughput, detection and what a loss does; of the
+    newest software stack first."""
+    found = [
         p
         for name, mechanism in evidence.mechanisms.items()
         if mechanism.cadence is Cadence.NEVER
         for p in evidence.points_of(architecture, name)
     ]
+    return sorted(found, key=_is_superseded)
 
 
 def single_failure_points(evidence: ClusterEvidence, architecture: str) -> list[OperatingPoint]:
@@ -140,7 +148,7 @@ def step_time_s(evidence: ClusterEvidence, architecture: str, workload: str) -> 
     Of a run without a fault where there is one: it was observed for longest.
     """
     points = baseline_points(evidence, architecture)
-    for point in sorted(points, key=lambda point: point.trace is not None):
+    for point in sorted(points, key=lambda p: (_is_superseded(p), p.trace is not None)):
         throughput = value_of(point, Quantity.THROUGHPUT)
         if point.workload == workload and throughput and point.batch_per_rank:
             return point.batch_per_rank / throughput
@@ -152,19 +160,19 @@ def nearest_step_time_s(
 ) -> Origin | None:
     """Step time of the architecture's baseline whose state size is nearest."""
     candidates = [
-        (ratio_distance(state_bytes, p.state_bytes), p, time)
+        (_size_distance(state_bytes, p), p, time)
         for p in baseline_points(evidence, architecture)
         if (time := step_time_s(evidence, architecture, p.workload)) is not None
         and value_of(p, Quantity.THROUGHPUT) is not None
     ]
     if not candidates:
         return None
-    distance, point, time = min(candidates, key=lambda item: (item[0], item[1].point_id))
+    _, point, time = min(candidates, key=lambda item: (item[0], item[1].point_id))
     words = (
         f"measured on {architecture} with {point.workload} "
-        f"({_table(point, Quantity.THROUGHPUT)}: batch / throughput)"
+        f"({_table(point, Quantity.THROUGHPUT)}: batch / throughput){superseded_words(point)}"
     )
-    if distance > 1.0 + SAME_SIZE:
+    if not is_same(state_bytes, point.state_bytes):
         words += f", whose state is {format_bytes(point.state_bytes)}: give yours if you know it"
     return Origin(time, words)
 
@@ -176,14 +184,15 @@ def detection_s(evidence: ClusterEvidence, architecture: str) -> Origin | None:
     else the fastest setting that was measured, which the origin names.
     """
     seen = [
-        (point.group_timeout_s is not None, time_s, point.point_id, point)
+        (_is_superseded(point), point.group_timeout_s is not None, time_s, point.point_id, point)
         for point in single_failure_points(evidence, architecture)
         if (time_s := value_of(point, Quantity.DETECTION)) is not None
     ]
     if not seen:
         return None
-    stated, time_s, _, point = min(seen, key=lambda found: found[:3])
+    _, stated, time_s, _, point = min(seen, key=lambda found: found[:4])
     words = f"measured on {architecture} ({_table(point, Quantity.DETECTION)})"
+    words += superseded_words(point)
     conditions = point.values[Quantity.DETECTION].conditions
     return Origin(time_s, f"{words}: {conditions}" if stated and conditions else words)
 
@@ -192,10 +201,14 @@ def regroup_s(evidence: ClusterEvidence, architecture: str) -> Origin | None:
     """What a recovery takes beside detection and restore (T_PG and T_init), where it was measured.
 
     Less the step that ends it, which the job has to make anyway. The median over the architecture's
-    points; None where no recovery and its restore were measured together.
+    points, of the newest software stack if there are any; None where no recovery and its restore
+    were measured together.
     """
     rests = [
-        max(recovery - restore - (step_time_s(evidence, architecture, p.workload) or 0.0), 0.0)
+        (
+            _is_superseded(p),
+            max(recovery - restore - (step_time_s(evidence, architecture, p.workload) or 0.0), 0.0),
+        )
         for p in evidence.points
         if p.architecture == architecture
         and (recovery := _measured(p, Quantity.RECOVERY)) is not None
@@ -203,10 +216,13 @@ def regroup_s(evidence: ClusterEvidence, architecture: str) -> Origin | None:
     ]
     if not rests:
         return None
+    newest = [rest_s for superseded, rest_s in rests if not superseded]
+    counted = newest or [rest_s for _, rest_s in rests]
     return Origin(
-        median(rests),
+        median(counted),
         f"measured on {architecture}: recoveries less their restores and the step that ends them, "
-        f"the median of {len(rests)} operating points; initialisation is in it",
+        f"the median of {len(counted)} operating points; initialisation is in it"
+        + ("" if newest else ", all under superseded software stacks"),
     )
 
 
@@ -314,7 +330,7 @@ def nearest_point(
         interval = 1.0
         if interval_steps and point.interval_steps:
             interval = ratio_distance(interval_steps, point.interval_steps)
-        return ratio_distance(state_bytes, point.state_bytes), interval, point.point_id
+        return _size_distance(state_bytes, point), interval, point.point_id
 
     return min(found, key=distance, default=None)
 
@@ -339,6 +355,24 @@ def resumes_after_several(evidence: ClusterEvidence, architecture: str) -> bool:
         multi_failure_outcomes(evidence, architecture, m) for m in evidence.mechanisms.values()
     )
     return any(seen and all(resumed.value == 1.0 for _, resumed in seen) for seen in outcomes)
+
+
+def _size_distance(state_bytes: int, point: OperatingPoint) -> float:
+    """How many times the one size is the other. A point of a superseded software stack counts as
+    farther by what sizes may differ and still be the same."""
+    distance = ratio_distance(state_bytes, point.state_bytes)
+    return distance * (1.0 + SAME_SIZE) if _is_superseded(point) else distance
+
+
+def superseded_words(point: OperatingPoint) -> str:
+    """`, under a superseded software stack (...)`; nothing of a point of the newest one."""
+    if point.superseded_by is None:
+        return ""
+    return f", under {point.software_stack}, which {point.superseded_by} superseded"
+
+
+def _is_superseded(point: OperatingPoint) -> bool:
+    return point.superseded_by is not None
 
 
 def _table(point: OperatingPoint, quantity: Quantity) -> str:

@@ -29,6 +29,7 @@ from advisor.recommendation import (
     Versions,
 )
 from advisor.scenario import RANGES, FailureRegime, IntervalPolicy, Scenario
+from advisor.software import stack_warnings
 from advisor.units import format_bytes, format_duration, format_percent
 from db.records import ClusterEvidence, Evidence, Quantity
 
@@ -218,6 +219,7 @@ def _warnings(
         )
         return
     yield from (f"{selected.mechanism.upper()}: {note}" for note in selected.notes)
+    yield from stack_warnings(evidence, considered.candidates)
     if selected.native is not None:
         yield (
             f"{scenario.architecture.upper()} goes on by itself after a loss: this lies outside "

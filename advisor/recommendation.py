@@ -36,6 +36,9 @@ class UsedValue:
     source_id: str | None
     table_ref: str
     conditions: str
+    superseded_by: str | None = None
+    """The newest software stack of the cluster, where the number was measured under an older one;
+    None also in answers that were saved before this was known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +161,11 @@ class Candidate:
     saved before it was computed."""
     model: CostModel | None = None
     """The cost model behind the figures; not part of the printed answer."""
+
+    @property
+    def is_superseded(self) -> bool:
+        """Whether one of its figures was measured under a superseded software stack."""
+        return any(used.superseded_by is not None for used in self.used)
 
     @property
     def slowdown(self) -> float | None:

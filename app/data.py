@@ -17,6 +17,7 @@ from sqlalchemy import Engine
 from advisor import saved_mtbf
 from advisor.arrivals import Law
 from advisor.campaign_view import CampaignRows, CampaignView, as_it_stands, read_campaign, view_of
+from advisor.comparison.clusters import Comparison, compare
 from advisor.coverage import Coverage
 from advisor.coverage import coverage as covered
 from advisor.decide import decide
@@ -31,7 +32,7 @@ from advisor.simulation.setups import (
     setups_of,
     simulate_setups,
 )
-from advisor.uncertainty.answer import uncertainty_of
+from advisor.uncertainty.answer import uncertainty_of, with_uncertainty
 from advisor.uncertainty.cells import NextCells, next_cells
 from advisor.uncertainty.propagation import tabled_costs
 from advisor.version import advisor_version
@@ -196,6 +197,21 @@ def how_sure(found: Loaded, recommendation: Recommendation) -> tuple[Uncertainty
     return known, next_cells(evidence, recommendation, costs=costs, known=known)
 
 
+def surely(found: Loaded, scenario: Scenario) -> Recommendation:
+    """The answer with how sure it is, computed once for one scenario and evidence."""
+    return _surely(found.version, scenario_digest(scenario), found, scenario)
+
+
+def comparison(
+    found: tuple[Loaded, ...],
+    architectures: tuple[str, ...] | None,
+    mechanisms: tuple[str, ...] | None,
+) -> Comparison:
+    """Clusters compared with the first of them; all cells, or those of some pairs."""
+    versions = tuple(each.version for each in found)
+    return _comparison(versions, architectures, mechanisms, found)
+
+
 def simulated(found: Loaded, recommendation: Recommendation, law: Law) -> SimulatedSetups:
     """How late the job may end with each candidate, and with what saves on a warning even if not
     every failure is announced in time, as the command line simulates it.
@@ -245,6 +261,21 @@ def _simulated(
     failures = Failures(Law(Arrivals(arrivals), shape))
     setups = setups_of(_evidence, _answer, failures, Beyond())
     return simulate_setups(setups, SEED, narrow=_PRECISION, most=_MOST_JOBS)
+
+
+@st.cache_resource(max_entries=_LISTS_KEPT, show_spinner="Looking how sure the answers are")
+def _surely(version: str, digest: str, _found: Loaded, _scenario: Scenario) -> Recommendation:
+    return with_uncertainty(_found.evidence, recommend(_found, _scenario))
+
+
+@st.cache_resource(max_entries=4, show_spinner="Comparing the clusters")
+def _comparison(
+    versions: tuple[str, ...],
+    architectures: tuple[str, ...] | None,
+    mechanisms: tuple[str, ...] | None,
+    _found: tuple[Loaded, ...],
+) -> Comparison:
+    return compare([each.evidence for each in _found], architectures, mechanisms)
 
 
 @st.cache_data(max_entries=4, show_spinner=False)

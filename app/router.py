@@ -12,6 +12,7 @@ from app.form import choose_cluster, scenario_form
 from app.shown import Shown
 from app.views import (
     campaigns,
+    clusters,
     coverage,
     failure_logs,
     frontier,
@@ -35,6 +36,7 @@ PAGES = (
     ("Scale", "scale", ":material/stacked_line_chart:", scale.page),
     ("Tune", "tune", ":material/tune:", tune.page),
     ("Coverage", "coverage", ":material/grid_on:", coverage.page),
+    ("Clusters", "clusters", ":material/compare_arrows:", clusters.page),
     ("Operating points", "operating-points", ":material/table:", operating_points.page),
     ("Runs", "runs", ":material/monitoring:", runs.page),
     ("Campaigns", "campaigns", ":material/science:", campaigns.page),

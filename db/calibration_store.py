@@ -17,8 +17,9 @@ from db.hardware import add_cluster, add_row, refuse_other_hardware
 from db.models import Base
 from db.records import CalibrationCheck, CalibrationFit, FittedNumber
 from db.run_record import ClusterPart
-from db.run_rows import measured_source, measured_stack, software_stack, source_id
+from db.run_rows import measured_source, source_id
 from db.session import reading, writing
+from db.stack_store import add_stack
 
 _TABLES = Base.metadata.tables
 Row = dict[str, Any]
@@ -62,8 +63,8 @@ def _store(
     cluster, environment = record.cluster, record.environment
     add_row(connection, "sources", measured_source(cluster.cluster, record.started_at))
     add_cluster(connection, cluster)
-    add_row(connection, "software_stacks", measured_stack(cluster.cluster, environment))
-    connection.execute(insert(_TABLES["calibration_sessions"]), _session_row(file))
+    stack = add_stack(connection, cluster.cluster, environment)
+    connection.execute(insert(_TABLES["calibration_sessions"]), _session_row(file, stack))
     for table, rows in (
         ("calibration_samples", _sample_rows(record)),
         ("calibration_fits", [_fit_row(fit) for fit in fits]),
@@ -86,14 +87,14 @@ def _is_known(connection: Connection, file: CalibrationFile) -> bool:
     return stored is not None
 
 
-def _session_row(file: CalibrationFile) -> Row:
+def _session_row(file: CalibrationFile, stack: str) -> Row:
     record = file.record
     cluster = record.cluster.cluster
     skipped = [f"{part.path} not measured: {part.reason}" for part in record.skipped]
     return {
         "session": record.session,
         "cluster": cluster,
-        "software_stack": software_stack(cluster, record.environment),
+        "software_stack": stack,
         "source_id": source_id(cluster),
         "command": record.command,
         "seed": record.seed,

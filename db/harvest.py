@@ -16,6 +16,7 @@ from db.pooling import KEY_FIELDS, PointKey, PooledPoint, PooledRun, pool
 from db.records import EvidencedValue, Quantity, RunOutcome, RunQuantity
 from db.run_rows import source_id
 from db.session import writing
+from db.stack_store import stacks_with_points, supersede_older
 
 Row = dict[str, Any]
 
@@ -59,6 +60,8 @@ class HarvestReport:
     updated: int = 0
     unchanged: int = 0
     kept: int = 0
+    superseded: tuple[tuple[str, str], ...] = ()
+    """Software stacks that were marked now, each with the newer one: all of its runs are later."""
 
     @property
     def points(self) -> int:
@@ -67,13 +70,19 @@ class HarvestReport:
 
 
 def harvest(engine: Engine, cluster: str) -> HarvestReport:
-    """Brings the operating points of a cluster up to date with its valid runs."""
+    """Brings the operating points of a cluster up to date with its valid runs.
+
+    A software stack that was measured before one that is new here is marked as superseded by it.
+    """
     counts = {"added": 0, "updated": 0, "unchanged": 0, "kept": 0}
     with writing(engine) as connection:
         _lock(connection)
+        known = stacks_with_points(connection, cluster)
         for point in pool(_runs(connection, cluster)):
             counts[_store(connection, point)] += 1
-    return HarvestReport(cluster, **counts)
+        new = stacks_with_points(connection, cluster) - known
+        superseded = supersede_older(connection, cluster, new, f"{VALIDATING} %")
+    return HarvestReport(cluster, **counts, superseded=superseded)
 
 
 def _lock(connection: Connection) -> None:

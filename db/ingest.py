@@ -20,6 +20,7 @@ from db.records import CampaignStatus
 from db.run_record import INTERRUPTED, Record, RecordFile, read_record
 from db.run_rows import Row
 from db.session import writing
+from db.stack_store import add_stack
 
 RECORD_NAME = "record.json"
 ASIDE = ".aside-"
@@ -136,9 +137,9 @@ def _ingest(connection: Connection, file: RecordFile, status: CampaignStatus) ->
     _refuse_interrupted(connection, record)
     _add_composed(connection, record.cell.mechanism)
     _require_catalogued(connection, record)
-    add_surroundings(connection, record, status)
+    stack = add_surroundings(connection, record, status)
     _add_workload(connection, record)
-    if not add_row(connection, "runs", run_rows.run_row(file)):
+    if not add_row(connection, "runs", run_rows.run_row(file, stack)):
         # Another process was first, and has committed by now.
         if not _is_known(connection, file):
             raise InvalidDataError("the same record is stored already, under another run id")
@@ -177,14 +178,16 @@ def rows_of(file: RecordFile) -> dict[str, list[Row]]:
 
 def add_surroundings(
     connection: Connection, record: run_rows.Surrounded, status: CampaignStatus
-) -> None:
+) -> str:
     """Adds what runs refer to where it is not there yet: source, cluster, software stack and
-    campaign, which gets this status. Raises AnotherClusterError where the cluster is another."""
+    campaign, which gets this status. The id of the stack. Raises AnotherClusterError where the
+    cluster is another."""
     # Always in this order: two processes that wait for each other's rows would be a deadlock.
     add_row(connection, "sources", run_rows.source_row(record))
     add_cluster(connection, record.cluster)
-    add_row(connection, "software_stacks", run_rows.stack_row(record))
-    _add_campaign(connection, record, status)
+    stack = add_stack(connection, record.cluster.cluster, record.environment)
+    _add_campaign(connection, record, status, stack)
+    return stack
 
 
 def _is_known(connection: Connection, file: RecordFile) -> bool:
@@ -241,9 +244,9 @@ def _add_workload(connection: Connection, record: Record) -> None:
 
 
 def _add_campaign(
-    connection: Connection, record: run_rows.Surrounded, status: CampaignStatus
+    connection: Connection, record: run_rows.Surrounded, status: CampaignStatus, stack: str
 ) -> None:
-    row = run_rows.campaign_row(record, status)
+    row = run_rows.campaign_row(record, status, stack)
     stored = added_or_stored(connection, "campaigns", row)
     if stored["cluster"] != row["cluster"]:
         raise InvalidDataError(

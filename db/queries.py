@@ -38,12 +38,14 @@ from db.records import (
     Quantity,
     RecommendationSummary,
     SavedRecommendation,
+    SoftwareStack,
     Source,
     TextValue,
     TransferPath,
     ValidatedRun,
     ValidationRole,
 )
+from db.stacks import points_that_count
 
 _ARCHITECTURES = """
 SELECT a.architecture, a.name, a.description, c.capability
@@ -83,7 +85,7 @@ WHERE r.recommendation_id = :recommendation_id
 _POINT_FIELDS = tuple(
     field.name
     for field in dataclasses.fields(OperatingPoint)
-    if field.name not in ("outcome", "values")
+    if field.name not in ("outcome", "values", "superseded_by")
 )
 
 
@@ -101,23 +103,35 @@ def cluster_names(connection: Connection) -> tuple[str, ...]:
     return tuple(sorted(row["cluster"] for row in _table(connection, "clusters", "cluster")))
 
 
+def software_stacks(connection: Connection, cluster: str) -> dict[str, SoftwareStack]:
+    """The software stacks of a cluster by name, sorted; none of an unknown one."""
+    statement = "SELECT * FROM software_stacks WHERE cluster = :cluster"
+    found = (SoftwareStack(**row) for row in _rows(connection, statement, cluster=cluster))
+    return {each.software_stack: each for each in sorted(found, key=lambda s: s.software_stack)}
+
+
 def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
-    """All that is known of one cluster, in nine statements.
+    """All that is known of one cluster, in ten statements.
 
     Raises NotFoundError, which lists the clusters that there are.
     """
+    found = _cluster(connection, cluster)
+    stacks = software_stacks(connection, cluster)
+    points, set_aside = points_that_count(operating_points(connection, cluster), stacks)
     return ClusterEvidence(
-        cluster=_cluster(connection, cluster),
+        cluster=found,
         architectures=_architectures(connection),
         mechanisms=_mechanisms(connection),
         compatibility=_compatibility(connection),
-        points=operating_points(connection, cluster),
+        points=points,
         calibrations=_calibrations(connection, cluster),
         sources={
             row["source_id"]: Source(**row) for row in _table(connection, "sources", "source_id")
         },
         fits=calibration_fits(connection, cluster),
         validations=validated_runs(connection, cluster),
+        stacks=stacks,
+        set_aside=set_aside,
     )
 
 
@@ -153,6 +167,7 @@ def evidence_version(evidence: ClusterEvidence) -> str:
     records: list[Any] = [
         *(evidence.cluster, *evidence.points, *evidence.calibrations, *evidence.fits),
         *evidence.validations,
+        *(stack for stack in evidence.stacks.values() if stack.superseded_by is not None),
     ]
     for mapping in (
         evidence.architectures,
@@ -166,10 +181,17 @@ def evidence_version(evidence: ClusterEvidence) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What `json` does not know: records as their fields, sets in order."""
+    """What `json` does not know: records as their fields, sets in order.
+
+    A mark that is not there is left out, so that answers from before there were any still count as
+    given from the same evidence.
+    """
     if isinstance(value, frozenset):
         return sorted(value)
-    return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, OperatingPoint) and value.superseded_by is None:
+        del found["superseded_by"]
+    return found
 
 
 def _cluster(connection: Connection, cluster: str) -> Cluster:

@@ -18,6 +18,7 @@ from db.models import Base
 from db.run_record import RecordFile, parse_record
 from db.run_rows import Row
 from db.session import reading, writing
+from db.stack_store import add_stack
 from db.validation_store import settle
 
 _TABLES = Base.metadata.tables
@@ -82,7 +83,8 @@ def _made_anew(connection: Connection, file: RecordFile) -> bool:
         for name, rows in wanted.items():
             if rows:
                 connection.execute(insert(_TABLES[name]), rows)
-    row = run_rows.run_row(file)
+    stack = add_stack(connection, file.record.cluster.cluster, file.record.environment)
+    row = run_rows.run_row(file, stack)
     stored = connection.execute(select(_RUNS).where(_RUNS.c.run_id == run_id)).mappings().one()
     changed = {name: value for name, value in row.items() if stored[name] != value}
     if changed:

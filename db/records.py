@@ -333,6 +333,8 @@ class OperatingPoint:
     outcome: PointOutcome = PointOutcome.COMPLETE
     note: str = ""
     values: Mapping[Quantity, EvidencedValue] = field(default_factory=dict)
+    superseded_by: str | None = None
+    """The newest software stack, where the point was measured under an older one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,6 +388,20 @@ class Cluster:
     interconnect: str
     storage: str
     source_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SoftwareStack:
+    """The versions that a cluster ran, and the stack that took their place, if one did."""
+
+    software_stack: str
+    cluster: str
+    torch: str
+    cuda: str
+    nccl: str
+    python: str
+    source_id: str | None = None
+    superseded_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -538,6 +554,11 @@ class ClusterEvidence:
     """Of all the calibrations that were made on the cluster, oldest first."""
     validations: tuple[ValidatedRun, ...] = ()
     """What was predicted there, and what live runs of it took; oldest first."""
+    stacks: Mapping[str, SoftwareStack] = field(default_factory=dict)
+    """The software stacks of the cluster, by name."""
+    set_aside: tuple[OperatingPoint, ...] = ()
+    """Points of superseded software stacks in whose place newer ones stand (db/stacks.py); no
+    answer is given from them."""
 
     @cached_property
     def points_by_pair(self) -> Mapping[tuple[str, str], tuple[OperatingPoint, ...]]:

@@ -52,7 +52,8 @@ def source_id(cluster: str) -> str:
 
 
 def software_stack(cluster: str, environment: EnvironmentPart) -> str:
-    """The id of the versions that a record was made with."""
+    """The id of the versions that a record was made with, unless others have it already
+    (db/stack_store.py)."""
     return f"{cluster}/torch-{environment.torch}"
 
 
@@ -67,10 +68,6 @@ def measured_source(cluster: str, first_at: str) -> Row:
         "citation": f"Measured on {cluster} by FailBench Advisor (advisor measure)",
         "published_on": first_at[:10],
     }
-
-
-def stack_row(record: Surrounded) -> Row:
-    return measured_stack(record.cluster.cluster, record.environment)
 
 
 def measured_stack(cluster: str, environment: EnvironmentPart) -> Row:
@@ -98,16 +95,17 @@ def workload_row(record: Record) -> Row:
     }
 
 
-def campaign_row(record: Surrounded, status: CampaignStatus) -> Row:
+def campaign_row(record: Surrounded, status: CampaignStatus, stack: str) -> Row:
     return {
         **record.campaign.model_dump(),
         "cluster": record.cluster.cluster,
-        "software_stack": software_stack(record.cluster.cluster, record.environment),
+        "software_stack": stack,
         "status": str(status),
     }
 
 
-def run_row(file: RecordFile) -> Row:
+def run_row(file: RecordFile, stack: str) -> Row:
+    """The row in `runs`; `stack` is the id of the software stack (db/stack_store.py)."""
     record, cell = file.record, file.record.cell
     same = (
         *("architecture", "mechanism", "workload", "trace", "seed", "world_size"),
@@ -119,7 +117,7 @@ def run_row(file: RecordFile) -> Row:
         "run_id": record.run_id,
         "campaign": record.campaign.campaign,
         "cluster": record.cluster.cluster,
-        "software_stack": software_stack(record.cluster.cluster, record.environment),
+        "software_stack": stack,
         "detector": str(cell.detector),
         "steps_planned": cell.steps,
         "state_bytes": record.state_bytes,

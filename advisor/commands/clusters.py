@@ -1,9 +1,13 @@
-"""`advisor clusters`: what the database knows, and what one cluster's calibrations say."""
+"""`advisor clusters`: what the database knows, one cluster in detail, and clusters side by side."""
 
+from collections import Counter
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from advisor.commands.clusters_compare import compare
+from advisor.commands.clusters_recommend import recommend
 from advisor.commands.options import database_option, format_option
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.printable import printable
@@ -13,16 +17,42 @@ if TYPE_CHECKING:
 
 _HEADER = ("cluster", "nodes", "ranks", "device", "architectures", "operating points")
 _NUMERIC = (1, 2, 5)
+_STACKS = (
+    *("software stack", "points", "set aside"),
+    *("torch", "cuda", "nccl", "python", "superseded by"),
+)
 
 
-@click.command(name="clusters")
+class ClustersGroup(click.Group):
+    """`show` needs not be written: `advisor clusters NAME` is `advisor clusters show NAME`."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        known = {*self.commands, *ctx.help_option_names}
+        shown = args if args and args[0] in known else ["show", *args]
+        return super().parse_args(ctx, shown)
+
+
+@click.group(cls=ClustersGroup, name="clusters")
+def command() -> None:
+    """The clusters that the database knows, with what was measured on each.
+
+    `advisor clusters` lists them, and `advisor clusters NAME` says more of one of them.
+    """
+
+
+command.add_command(compare)
+command.add_command(recommend)
+
+
+@command.command()
 @click.argument("name", metavar="[NAME]", required=False)
 @format_option(("table", "json", "csv"), "table")
 @database_option
-def command(name: str | None, fmt: str, db_url: str | None) -> None:
-    """The clusters that the database knows, with what was measured on each.
+def show(name: str | None, fmt: str, db_url: str | None) -> None:
+    """The clusters, with what was measured on each; the word `show` may be left out.
 
-    With NAME, that one with its calibrations: what each path takes, with its interval.
+    With NAME, that one with its software stacks, and with its calibrations: what each path takes,
+    with its interval.
     """
     from advisor.evidence import load_evidence, opened
     from db.queries import cluster_names
@@ -63,13 +93,29 @@ def _echo_one(evidence: "ClusterEvidence", fmt: str) -> None:
     if fmt == "json":
         keys = tuple(title.replace(" ", "_") for title in _HEADER)
         document: dict[str, Any] = dict(zip(keys, _row(evidence), strict=True))
+        document["set_aside"] = len(evidence.set_aside)
+        document["software_stacks"] = [asdict(stack) for stack in evidence.stacks.values()]
         echo_json(document | {"calibrations": [fit_json(fit) for fit in evidence.fits]})
     elif fmt == "csv":
         rows = [_flat(fit_json(fit)) for fit in evidence.fits]
         echo_csv(_CSV, [[row[title] for title in _CSV] for row in rows])
     else:
         echo_table(_HEADER, [_row(evidence)], numeric=_NUMERIC)
+        _echo_stacks(evidence)
         _echo_calibrations(evidence)
+
+
+def _echo_stacks(evidence: "ClusterEvidence") -> None:
+    """The software that the cluster ran, with how many points of it count."""
+    counting = Counter(point.software_stack for point in evidence.points)
+    aside = Counter(point.software_stack for point in evidence.set_aside)
+    rows = [
+        (name, counting[name], aside[name], s.torch, s.cuda, s.nccl, s.python, s.superseded_by)
+        for name, s in evidence.stacks.items()
+    ]
+    if rows:
+        echo("")
+        echo_table(_STACKS, rows, numeric=(1, 2))
 
 
 def _echo_calibrations(evidence: "ClusterEvidence") -> None:

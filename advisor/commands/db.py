@@ -141,6 +141,34 @@ def rebuild(db_url: str | None) -> None:
         raise AdvisorError(f"{len(report.damaged)} records are damaged: see above")
 
 
+@command.command()
+@click.argument("old", metavar="OLD")
+@click.argument("newer", metavar="[NEWER]", required=False)
+@click.option("--undo", is_flag=True, help="Take the mark off OLD instead.")
+@database_option
+def supersede(old: str, newer: str | None, undo: bool, db_url: str | None) -> None:
+    """Mark the software stack OLD as superseded by NEWER, of the same cluster.
+
+    Ingesting does so by itself where every run of the one is later than the last of the other.
+    Operating points of OLD are kept; answers use them only where NEWER was not measured, and say
+    so. `advisor clusters NAME` lists the software stacks of a cluster.
+    """
+    from advisor.evidence import opened
+    from db.stack_store import reinstate
+    from db.stack_store import supersede as mark
+
+    if undo == (newer is not None):
+        raise click.UsageError("name OLD and NEWER, or OLD with --undo.")
+    with opened(db_url) as engine:
+        before = reinstate(engine, old) if newer is None else mark(engine, old, newer)
+    if newer is None:
+        words = "was not superseded" if before is None else f"is no more superseded by {before}"
+        echo(printable(f"{old} {words}"))
+        return
+    instead = f", no more by {before}" if before not in (None, newer) else ""
+    echo(printable(f"{old} is superseded by {newer}{instead}"))
+
+
 def _report(db_url: str | None, migrate: Callable[[str], "Migrated"]) -> None:
     from db.urls import database_url, shown
 

@@ -57,9 +57,11 @@ def harvest_words(report: "HarvestReport") -> str:
         f"{printable(report.cluster)}: {counted(report.points, 'operating point')}, "
         f"{report.added} added, {report.updated} updated"
     )
-    if not report.kept:
-        return said
-    return f"{said}; {report.kept} came in a bundle, without their runs, and stay as they are"
+    if report.kept:
+        said += f"; {report.kept} came in a bundle, without their runs, and stay as they are"
+    for old, newer in report.superseded:
+        said += f"\n{printable(old)} is superseded by {printable(newer)}, which was measured later"
+    return said
 
 
 def harvest_json(report: "HarvestReport") -> dict[str, Any]:
@@ -69,4 +71,5 @@ def harvest_json(report: "HarvestReport") -> dict[str, Any]:
         "added": report.added,
         "updated": report.updated,
         "kept": report.kept,
+        "superseded": [{"old": old, "newer": newer} for old, newer in report.superseded],
     }

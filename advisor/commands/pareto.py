@@ -8,7 +8,7 @@ from advisor.commands.options import NAMES, database_option, format_option, inpu
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.decide import AXES, DEFAULT_AXES
 from advisor.recommendation import Candidate, Recommendation
-from advisor.reports.words import axis_words, steps
+from advisor.reports.words import axis_words, evidence_code, steps
 from advisor.units import format_bytes
 
 
@@ -107,7 +107,7 @@ def _cells(candidate: Candidate, row: dict[str, Any], axes: tuple[str, ...]) -> 
         f"{candidate.mechanism.upper()} {candidate.name}",
         interval,
         *(_human(axis, row[AXES[axis]]) for axis in axes),
-        candidate.evidence.value,
+        evidence_code(candidate),
         verdict,
     )
 

@@ -62,10 +62,12 @@ class Trail:
 
 def used_value(point: OperatingPoint, quantity: Quantity) -> UsedValue:
     """The point's value with its evidence; the point has to have the quantity."""
-    return used_from(point.point_id, quantity, point.values[quantity])
+    return used_from(point.point_id, quantity, point.values[quantity], point.superseded_by)
 
 
-def used_from(origin: str, quantity: Quantity, found: EvidencedValue) -> UsedValue:
+def used_from(
+    origin: str, quantity: Quantity, found: EvidencedValue, superseded_by: str | None = None
+) -> UsedValue:
     """The same of what is no point: `origin` names where it is from, such as a calibration."""
     return UsedValue(
         point_id=origin,
@@ -78,4 +80,5 @@ def used_from(origin: str, quantity: Quantity, found: EvidencedValue) -> UsedVal
         source_id=found.source_id,
         table_ref=found.table_ref,
         conditions=found.conditions,
+        superseded_by=superseded_by,
     )

@@ -48,8 +48,12 @@ def _candidate(candidate: Candidate, status: str) -> tuple[object, ...]:
         candidate.expected_completion_s,
         candidate.goodput,
         candidate.host_memory_bytes_per_rank,
-        "; ".join(rules_with_checks(candidate)),
+        "; ".join([*rules_with_checks(candidate), *_software(candidate)]),
     )
+
+
+def _software(candidate: Candidate) -> list[str]:
+    return ["measured under superseded software"] if candidate.is_superseded else []
 
 
 def _excluded(excluded: Excluded) -> tuple[object, ...]:

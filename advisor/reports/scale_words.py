@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from advisor.cost import Price, format_money
-from advisor.reports.words import steps
+from advisor.reports.words import evidence_code, steps
 from advisor.scale.answer import MechanismChange, Scale, ScalePoint
 from advisor.units import format_duration, format_number, format_percent
 
@@ -34,7 +34,7 @@ def point_cells(point: ScalePoint, price: Price | None) -> tuple[str, ...]:
         _ABSENT if point.goodput is None else format_percent(point.goodput),
         _ABSENT if point.gpu_hours is None else format_number(point.gpu_hours),
         _ABSENT if cost is None or price is None else format_money(cost, price.currency),
-        _ABSENT if selected is None else selected.evidence.value,
+        _ABSENT if selected is None else evidence_code(selected),
     )
 
 

@@ -44,6 +44,8 @@ EVIDENCE_LEGEND = (
     "M measured directly, E extrapolated by a stated rule, "
     "D derived from the architecture's own behaviour"
 )
+SUPERSEDED_MARK = "†"
+"""Behind an evidence code: figures of a superseded software stack; a warning says which."""
 BY_SCATTER = "By the scatter of the measurements alone"
 """How probabilities and what a measurement is worth are known."""
 _ABSENT = "–"
@@ -117,8 +119,13 @@ def candidate_cells(candidate: Candidate) -> tuple[str, ...]:
         _optional_duration(candidate.lost_s),
         _expected(candidate),
         _ABSENT if candidate.goodput is None else format_percent(candidate.goodput),
-        candidate.evidence.value,
+        evidence_code(candidate),
     )
+
+
+def evidence_code(candidate: Candidate) -> str:
+    """`M`; `M†` where a figure was measured under superseded software."""
+    return candidate.evidence.value + (SUPERSEDED_MARK if candidate.is_superseded else "")
 
 
 def _expected(candidate: Candidate) -> str:
@@ -235,6 +242,7 @@ def _used_words(used: UsedValue) -> str:
     if used.dispersion is not None:
         value += f" ± {_quantity(used.quantity, used.dispersion)}"
     origin = [f"n = {used.n}"] if used.n else []
+    origin += ["superseded software stack"] if used.superseded_by else []
     origin += [used.evidence.replace("_", " "), used.table_ref or used.point_id]
     return f"{input_words(used.quantity)} {value} ({', '.join(origin)})"
 

@@ -21,6 +21,9 @@ _COLUMNS = (
     "interval_steps",
     "lead_s",
     "trace",
+    "software_stack",
+    "superseded_by",
+    "is_set_aside",
     "missing_reason",
     "conditions",
     "table_ref",
@@ -69,13 +72,17 @@ def _values(version: str, _evidence: ClusterEvidence) -> pd.DataFrame:
             "interval_steps": p.interval_steps,
             "lead_s": p.lead_s,
             "trace": p.trace,
+            "software_stack": p.software_stack,
+            "superseded_by": p.superseded_by,
+            "is_set_aside": is_set_aside,
             "missing_reason": v.missing_reason and v.missing_reason.value,
             "conditions": v.conditions,
             "table_ref": v.table_ref,
             "source_id": v.source_id,
             "point_id": p.point_id,
         }
-        for p in _evidence.points
+        for points, is_set_aside in ((_evidence.points, False), (_evidence.set_aside, True))
+        for p in points
         for quantity, v in p.values.items()
     ]
     return pd.DataFrame(rows, columns=list(_COLUMNS))

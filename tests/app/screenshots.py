@@ -23,6 +23,7 @@ _PAGES = {
     "scale": "scale",
     "tune": "tune",
     "coverage": "coverage",
+    "clusters": "clusters",
     "operating-points": "operating-points",
     "runs": "runs",
     "campaigns": "campaigns",

@@ -18,8 +18,8 @@ from tests.app.browser import WAIT_MS, serving, settled
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 _PAGES = (
-    *("", "frontier", "sensitivity", "scale", "tune", "coverage", "operating-points", "runs"),
-    *("campaigns", "failure-logs", "sql", "saved"),
+    *("", "frontier", "sensitivity", "scale", "tune", "coverage", "clusters"),
+    *("operating-points", "runs", "campaigns", "failure-logs", "sql", "saved"),
 )
 
 
