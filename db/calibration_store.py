@@ -18,7 +18,7 @@ from db.models import Base
 from db.records import CalibrationCheck, CalibrationFit, FittedNumber
 from db.run_record import ClusterPart
 from db.run_rows import measured_source, measured_stack, software_stack, source_id
-from db.session import reading, writing
+from db.session import read, write
 
 _TABLES = Base.metadata.tables
 Row = dict[str, Any]
@@ -26,8 +26,7 @@ Row = dict[str, Any]
 
 def check_cluster(engine: Engine, cluster: ClusterPart) -> None:
     """Raises AnotherClusterError if this name is of other hardware; changes nothing."""
-    with reading(engine) as connection:
-        refuse_other_hardware(connection, cluster)
+    read(engine, lambda connection: refuse_other_hardware(connection, cluster))
 
 
 def store_calibration(
@@ -40,9 +39,16 @@ def store_calibration(
 
     Raises InvalidDataError, one line with the path.
     """
+    stored = False
+
+    def change(connection: Connection) -> bool:
+        nonlocal stored
+        # Where the answer to a commit was lost, the first try stored it.
+        stored = _store(connection, file, fits, checks) or stored
+        return stored
+
     try:
-        with writing(engine) as connection:
-            return _store(connection, file, fits, checks)
+        return write(engine, change)
     except InvalidDataError as error:
         raise InvalidDataError(f"{file.path}: {error}") from error
     except IntegrityError as error:

@@ -15,13 +15,14 @@ from db.models import Base
 from db.pooling import KEY_FIELDS, PointKey, PooledPoint, PooledRun, pool
 from db.records import EvidencedValue, Quantity, RunOutcome, RunQuantity
 from db.run_rows import source_id
-from db.session import writing
+from db.session import write
 
 Row = dict[str, Any]
 
 _TABLES = Base.metadata.tables
 # Any number will do, as long as nobody else takes the same one in the same database.
 _ADVISORY_LOCK = 4_671_207
+_IDS_A_STATEMENT = 1000  # both databases admit only so many parameters
 
 # A run of schema 0001 has no outcome, and none of the conditions that tell points apart.
 # Nor is a run that was to check a prediction evidence for the next one.
@@ -68,11 +69,14 @@ class HarvestReport:
 
 def harvest(engine: Engine, cluster: str) -> HarvestReport:
     """Brings the operating points of a cluster up to date with its valid runs."""
+    return write(engine, lambda connection: _harvest(connection, cluster))
+
+
+def _harvest(connection: Connection, cluster: str) -> HarvestReport:
+    _lock(connection)
     counts = {"added": 0, "updated": 0, "unchanged": 0, "kept": 0}
-    with writing(engine) as connection:
-        _lock(connection)
-        for point in pool(_runs(connection, cluster)):
-            counts[_store(connection, point)] += 1
+    for point in pool(_runs(connection, cluster)):
+        counts[_store(connection, point)] += 1
     return HarvestReport(cluster, **counts)
 
 
@@ -140,8 +144,10 @@ def _has_runs(connection: Connection, point_id: str) -> bool:
 def _name_in_runs(connection: Connection, point: PooledPoint) -> None:
     """Where it is not named yet: a harvest that changes nothing writes nothing."""
     runs, point_id = _TABLES["runs"], point.key.point_id
-    unnamed = runs.c.run_id.in_(point.run_ids) & runs.c.point_id.is_distinct_from(point_id)
-    connection.execute(update(runs).where(unnamed).values(point_id=point_id))
+    for start in range(0, len(point.run_ids), _IDS_A_STATEMENT):
+        some = point.run_ids[start : start + _IDS_A_STATEMENT]
+        unnamed = runs.c.run_id.in_(some) & runs.c.point_id.is_distinct_from(point_id)
+        connection.execute(update(runs).where(unnamed).values(point_id=point_id))
 
 
 def _point_row(point: PooledPoint) -> Row:
