@@ -33,7 +33,6 @@ SELECT r.* FROM runs r
 JOIN campaigns g ON g.campaign = r.campaign
 WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
   AND g.command NOT LIKE :validating
-ORDER BY r.run_id
 """
 _VALUES = """
 SELECT v.run_id, v.quantity, v.value, v.dispersion
@@ -96,6 +95,7 @@ def _runs(connection: Connection, cluster: str) -> list[PooledRun]:
     # The first fault of a run comes last, and stays.
     found = _rows(connection, _DEADLINES, cluster=cluster)
     deadlines = {row["run_id"]: row["detected_s"] for row in found}
+    runs = _rows(connection, _RUNS, cluster=cluster, validating=f"{VALIDATING} %")
     return [
         PooledRun(
             run_id=row["run_id"],
@@ -106,7 +106,9 @@ def _runs(connection: Connection, cluster: str) -> list[PooledRun]:
             deadline_s=_deadline(values.get(row["run_id"], {}), deadlines.get(row["run_id"])),
             overhead_half_width=overhead_half_widths.get(row["run_id"]),
         )
-        for row in _rows(connection, _RUNS, cluster=cluster, validating=f"{VALIDATING} %")
+        # Sorted here: a sum depends on the order, and each database sorts text in its own.
+        for row in sorted(runs, key=lambda row: str(row["run_id"]))
+        if row["run_id"] in values  # otherwise it was stored just now, and its own harvest follows
     ]
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -126,28 +127,31 @@ def test_what_is_put_aside_or_taken_away_meanwhile_is_nobodys_fault(
     assert (len(again.known), again.refused) == (2, ())
 
 
-def test_a_folder_that_cannot_be_read_is_said_once(engine: Engine, tmp_path: Path) -> None:
-    if engine.dialect.name == "sqlite":
-        pytest.skip("the database of this test lies in a folder of its own")
-    run_records.write(tmp_path, run_records.record())
-    closed = tmp_path / "closed"
+@pytest.fixture
+def closed_folder() -> Iterator[Path]:
+    """A folder with one record, and beside it a folder that this process may not read, though it
+    is root."""
+    folder = Path(tempfile.mkdtemp())
+    run_records.write(folder, run_records.record())
+    closed = folder / "closed"
     closed.mkdir()
     closed.chmod(0o000)
-    follower = Follower(engine, tmp_path)
+    folder.chmod(0o755)
     is_root = os.geteuid() == 0
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents:
-        if parent.name.startswith("pytest-"):
-            parent.chmod(0o755)
     if is_root:
         os.seteuid(65534)
-    try:
-        first, second = follower.look(), follower.look()
-    finally:
-        if is_root:
-            os.seteuid(0)
-        closed.chmod(0o755)
-    assert first.refused == (f"{closed}: cannot be read: Permission denied",)
+    yield closed
+    if is_root:
+        os.seteuid(0)
+    closed.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("shipped_url", ["postgresql"], indirect=True)
+def test_a_folder_that_cannot_be_read_is_said_once(engine: Engine, closed_folder: Path) -> None:
+    follower = Follower(engine, closed_folder.parent)
+    first, second = follower.look(), follower.look()
+    assert first.refused == (f"{closed_folder}: cannot be read: Permission denied",)
     assert (len(first.new), second.refused) == (1, ())
 
 
