@@ -22,6 +22,7 @@ Row = dict[str, Any]
 _TABLES = Base.metadata.tables
 # Any number will do, as long as nobody else takes the same one in the same database.
 _ADVISORY_LOCK = 4_671_207
+_QUANTITIES = {str(each): each for each in RunQuantity}
 _IDS_A_STATEMENT = 1000  # both databases admit only so many parameters
 
 # A run of schema 0001 has no outcome, and none of the conditions that tell points apart.
@@ -88,10 +89,11 @@ def _lock(connection: Connection) -> None:
 def _runs(connection: Connection, cluster: str) -> list[PooledRun]:
     values: dict[str, dict[RunQuantity, float | None]] = {}
     overhead_half_widths: dict[str, float | None] = {}
-    for row in _rows(connection, _VALUES, cluster=cluster):
-        values.setdefault(row["run_id"], {})[RunQuantity(row["quantity"])] = row["value"]
-        if row["quantity"] == RunQuantity.OVERHEAD:
-            overhead_half_widths[row["run_id"]] = row["dispersion"]
+    # As tuples and by a table: there are a dozen of them for each run.
+    for run_id, name, value, spread in connection.execute(text(_VALUES), {"cluster": cluster}):
+        values.setdefault(run_id, {})[_QUANTITIES[name]] = value
+        if name == RunQuantity.OVERHEAD:
+            overhead_half_widths[run_id] = spread
     # The first fault of a run comes last, and stays.
     found = _rows(connection, _DEADLINES, cluster=cluster)
     deadlines = {row["run_id"]: row["detected_s"] for row in found}

@@ -314,7 +314,7 @@ def _known(connection: Connection, files: Sequence[RecordFile]) -> set[str]:
     runs = _TABLES["runs"]
     ids = [file.record.run_id for file in files]
     statement = select(runs.c.run_id, runs.c.record_sha256).where(runs.c.run_id.in_(ids))
-    stored = {run_id: sha256 for run_id, sha256 in connection.execute(statement)}
+    stored = {row.run_id: row.record_sha256 for row in connection.execute(statement)}
     for file in files:
         other = stored.get(file.record.run_id, file.sha256)
         if other != file.sha256:
