@@ -101,6 +101,7 @@ def add_rows(connection: Connection, table: str, rows: list[Row]) -> frozenset[s
 
 
 def _unless_there(connection: Connection, table: str) -> postgresql.Insert | sqlite.Insert:
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
     # No column named: of two that insert the same run at once, PostgreSQL may meet either key.
-    return dialect.insert(_TABLES[table]).on_conflict_do_nothing()
+    if connection.dialect.name == "sqlite":
+        return sqlite.insert(_TABLES[table]).on_conflict_do_nothing()
+    return postgresql.insert(_TABLES[table]).on_conflict_do_nothing()

@@ -196,7 +196,7 @@ def make_reader(
         if getattr(getattr(error.__cause__, "orig", None), "sqlstate", None) != "42501":
             raise
         raise UnreachableError(
-            f"{error}: run this as a role that may create roles and owns the tables, or let an "
+            f"{error}, create roles that is, and that owns the tables; or let an "
             f"administrator run what `advisor db reader {name} --print` shows"
         ) from error
 
@@ -298,7 +298,7 @@ def _url_of(engine: Engine, name: str) -> str:
 
 
 def script(place: Place, name: str, lines: Sequence[str]) -> Iterable[str]:
-    """The statements for an administrator's psql. `\\password` asks for it, and sends its digest."""
+    """The statements for an administrator's psql; `\\password` asks for it and sends its digest."""
     yield f"-- in the database {place.database}, as a superuser or as the owner of its tables"
     for line in lines:
         yield f"{line};"

@@ -58,7 +58,7 @@ _POSTGRESQL: Mapping[str, Any] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 60_000,
 }
-"""Of every connection, where the URL says nothing else (seconds; tcp_user_timeout: milliseconds)."""
+"""Of every connection, unless the URL says otherwise; in seconds, but tcp_user_timeout in ms."""
 
 T = TypeVar("T")
 _reached: set[URL] = set()
@@ -270,7 +270,9 @@ def _explain_postgresql(cause: BaseException, name: str) -> DatabaseError | None
     message = " ".join(str(cause).split())[:400]
     if state == "25006":  # a statement that writes, in a transaction that may only read
         return ReadOnlyError(_only_reads(name))
-    if state in ("42501", "25P03") or state.startswith(_UNREACHABLE_STATES):
+    if state == "42501":
+        return UnreachableError(f"{name}: {message}: name a role that may")
+    if state == "25P03" or state.startswith(_UNREACHABLE_STATES):
         return UnreachableError(f"{name}: {message}")
     if not state and type(cause).__name__ == "OperationalError":
         return UnreachableError(f"{name}: {message}")

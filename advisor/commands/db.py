@@ -177,7 +177,9 @@ def status(db_url: str | None) -> None:
     metavar="VAR",
     help="The environment variable that holds its password.  [default: asked for]",
 )
-@click.option("--no-password", is_flag=True, help="It logs in without one: by its certificate, say.")
+@click.option(
+    "--no-password", is_flag=True, help="It logs in without one: by its certificate, say."
+)
 @click.option(
     "--time-limit",
     "time_limit_s",
@@ -192,7 +194,10 @@ def status(db_url: str | None) -> None:
     help="Leave every other role the right to make temporary tables and large objects.",
 )
 @click.option(
-    "--print", "only_print", is_flag=True, help="Print the SQL for an administrator; change nothing."
+    "--print",
+    "only_print",
+    is_flag=True,
+    help="Print the SQL for an administrator; change nothing.",
 )
 @database_option
 def reader(

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -19,7 +20,15 @@ from sqlalchemy import Engine
 
 from advisor.campaign_view import campaign_view
 from db.campaign_plan import CampaignPlanPart, read_plan
-from db.campaign_store import Controller, all_cells, claim, let_go, open_cells, store_plan, take_over
+from db.campaign_store import (
+    Controller,
+    all_cells,
+    claim,
+    let_go,
+    open_cells,
+    store_plan,
+    take_over,
+)
 from db.harvest import harvest
 from db.ingest import ingest, ingest_file, records_below
 from db.load import load
@@ -80,8 +89,8 @@ def test_records_together_against_one_by_one(tmp_path: Path) -> None:
     ratios = []
     for number in range(rounds):
         folder = tmp_path / str(number)
-        first = seconds(lambda folder=folder: ingest(together, folder))
-        ratios.append(seconds(lambda folder=folder: one_by_one(folder)) / first)
+        first_s = seconds(partial(ingest, together, folder))
+        ratios.append(seconds(partial(one_by_one, folder)) / first_s)
     together.dispose()
     single.dispose()
     print(f"\none by one takes {median(ratios):.2f} times as long as together")
@@ -206,7 +215,9 @@ def multiplied(path: Path, copies: int) -> int:
                     "WHERE t.point_id IN (SELECT point_id FROM operating_points "
                     f"WHERE cluster = '{cluster}')"
                 )
-            statement = f"{_COPIES} INSERT INTO {table} SELECT {picked} FROM {table} t, copies {where}"
+            statement = (
+                f"{_COPIES} INSERT INTO {table} SELECT {picked} FROM {table} t, copies {where}"
+            )
             connection.execute(statement, {"copies": copies})
             connection.commit()
         (points,) = connection.execute("SELECT COUNT(*) FROM operating_points").fetchone()

@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 _COMMITTED = b"COMMIT\x00"
 """The server's answer; clients say COMMIT too, but this looks at what comes back only."""
@@ -77,7 +78,5 @@ def _pump(source: socket.socket, sink: socket.socket, is_passed: Callable[[bytes
 
 
 def _cut(each: socket.socket) -> None:
-    try:
+    with suppress(OSError):
         each.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass

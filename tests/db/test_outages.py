@@ -17,10 +17,10 @@ from db.errors import UnreachableError
 from db.failure_store import store_failure_estimate
 from db.harvest import harvest
 from db.ingest import ingest
-from db.models import Base
 from db.migrate import upgrade
-from db.records import CampaignStatus, CellStatus
+from db.models import Base
 from db.recommendation_store import save_recommendation
+from db.records import CampaignStatus, CellStatus
 from db.session import open_engine, read, reading, write, writing
 from tests.db import calibration_records, run_records
 from tests.db.good_rows import GOOD
@@ -113,7 +113,7 @@ def test_two_that_stand_in_each_others_way(engine: Engine) -> None:
         for name in ("a", "b"):
             connection.exec_driver_sql(ADD.replace("'tries', 1", f"'{name}', 0"))
     both = threading.Barrier(2)
-    tries = []
+    tries: list[str] = []
 
     def in_order(names: str) -> None:
         def change(connection: Connection) -> None:
@@ -140,7 +140,7 @@ def test_two_that_stand_in_each_others_way(engine: Engine) -> None:
 
 @ON_POSTGRESQL
 def test_what_is_wrong_is_not_tried_again(engine: Engine) -> None:
-    tries = []
+    tries: list[int] = []
 
     def change(connection: Connection) -> None:
         tries.append(pid_of(connection))
@@ -204,13 +204,13 @@ def test_a_campaign(engine: Engine, lossy: Engine, proxy: LossyProxy) -> None:
 
 
 @ON_POSTGRESQL
-def test_what_is_saved(
-    engine: Engine, lossy: Engine, proxy: LossyProxy, tmp_path: Path
-) -> None:
+def test_what_is_saved(engine: Engine, lossy: Engine, proxy: LossyProxy, tmp_path: Path) -> None:
     with writing(engine) as connection:
         for name in ("sources", "clusters", "software_stacks", "architectures", "mechanisms"):
             connection.execute(Base.metadata.tables[name].insert(), GOOD[name])
-    calibration = read_calibration(calibration_records.write(tmp_path, calibration_records.record()))
+    calibration = read_calibration(
+        calibration_records.write(tmp_path, calibration_records.record())
+    )
 
     estimate = {k: v for k, v in GOOD["failure_estimates"].items() if k != "created_at"}
     answer: dict[str, Any] = {"cluster": "tiny", "inputs": {}, "result": {}, "points": {"p": {}}}
@@ -254,7 +254,7 @@ def own_engine(own_postgres: PostgresServer) -> Iterator[Engine]:
 def test_a_server_that_restarts_is_waited_for(
     own_postgres: PostgresServer, own_engine: Engine, mode: str
 ) -> None:
-    tries = []
+    tries: list[str] = []
 
     def change(connection: Connection) -> None:
         tries.append(mode)
@@ -282,7 +282,9 @@ def test_who_reads_waits_as_well(own_postgres: PostgresServer, own_engine: Engin
 
     for look in (
         lambda: scalars(own_engine, "SELECT 1"),
-        lambda: read(own_engine, lambda connection: [connection.exec_driver_sql("SELECT 1").scalar()]),
+        lambda: read(
+            own_engine, lambda connection: [connection.exec_driver_sql("SELECT 1").scalar()]
+        ),
     ):
         own_postgres.stop("fast")
         restart = threading.Thread(target=start)

@@ -142,7 +142,10 @@ def test_again_it_is_brought_up_to_date(reader_url: str, shipped_url: str) -> No
         ("CREATE ROLE advisor_reader SUPERUSER", "it is a superuser"),
         ("CREATE ROLE advisor_reader CREATEDB", "may make roles or databases"),
         ("CREATE ROLE advisor_reader IN ROLE pg_monitor", "it is a member of another role"),
-        ("CREATE ROLE advisor_reader; GRANT DELETE ON runs TO advisor_reader", "it may write to runs"),
+        (
+            "CREATE ROLE advisor_reader; GRANT DELETE ON runs TO advisor_reader",
+            "it may write to runs",
+        ),
         (
             "CREATE ROLE advisor_reader; GRANT ALL ON SCHEMA public TO advisor_reader; "
             "SET ROLE advisor_reader; CREATE TABLE its_own (a INTEGER); RESET ROLE",
@@ -301,8 +304,14 @@ def test_an_administrator_can_do_it_by_hand(
     assert code == 0
     *lines, last = printed.splitlines()
     assert last == f'\\password "{NAME}"'
-    psql = [postgres_server.binaries / "psql", "--set", "ON_ERROR_STOP=1", "--dbname", shipped_url]
-    subprocess.run(psql, input="\n".join(lines), text=True, check=True, capture_output=True)
+    psql = [str(postgres_server.binaries / "psql"), "--set", "ON_ERROR_STOP=1"]
+    subprocess.run(
+        [*psql, "--dbname", shipped_url],
+        input="\n".join(lines),
+        text=True,
+        check=True,
+        capture_output=True,
+    )
     with psycopg.connect(as_role(shipped_url, NAME), autocommit=True) as connection:
         connection.execute("SELECT * FROM runs")
         connection.execute("SET default_transaction_read_only = off")
@@ -343,13 +352,11 @@ def test_what_reads_works_and_what_writes_is_one_line(
         code, _, err = called(capsys, *command, "--db", reader_url)
         assert code == 2, command
         assert err.count("\n") == 1, err
-        assert "may only be read" in err or "permission denied" in err
+        assert "may only be read" in err or "name a role that may" in err
 
 
 @ON_POSTGRESQL
-def test_the_pages_of_the_app_read(
-    reader_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pages_of_the_app_read(reader_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the app asks, but for its drawing: the token by which it sees that something changed."""
     from db.queries import change_token, cluster_evidence
     from db.run_queries import list_runs, run_choices

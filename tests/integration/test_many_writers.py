@@ -10,8 +10,8 @@ import pytest
 
 from db.harvest import harvest
 from db.ingest import ingest
-from db.migrate import check, upgrade
 from db.load import load
+from db.migrate import check, upgrade
 from db.session import open_engine, reading
 from tests.db.postgres import PostgresServer
 from tests.integration.writers import Killer, exit_codes, started, write_records
@@ -113,5 +113,3 @@ def test_eight_into_sqlite(tmp_path: Path) -> None:
     load(url)
     assert exit_codes(started(url, folder, writers), 150.0) == [0] * writers
     assert_whole(url, folder, tmp_path, writers * runs)
-
-

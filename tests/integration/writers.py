@@ -53,13 +53,14 @@ def ingest_each(url: str, folder: Path, all_there: Barrier) -> None:
 def started(url: str, folder: Path, writers: int) -> list[BaseProcess]:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.integration.writers"])
-    all_there = context.Barrier(writers)
+    all_there = context.Barrier(writers + 1)
     processes: list[BaseProcess] = [
         context.Process(target=ingest_each, args=(url, folder / str(writer), all_there))
         for writer in range(writers)
     ]
     for process in processes:
         process.start()
+    all_there.wait(60.0)
     return processes
 
 

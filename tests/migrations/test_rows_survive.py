@@ -28,7 +28,7 @@ _SHIPPED_KEYS = ("published_counts", "published_selections", "text_values")
 
 
 def fill(url: str, folder: Path) -> None:
-    """Rows in every table: the shipped data, runs with their points, a calibration, made-up ones."""
+    """The shipped data, runs with their points, a calibration, and a made-up row in each table."""
     load(url)
     made = [
         *(run_records.record(seed=seed, rate=39.0 + seed / 3.0) for seed in range(3)),
