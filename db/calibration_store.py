@@ -18,7 +18,7 @@ from db.models import Base
 from db.records import CalibrationCheck, CalibrationFit, FittedNumber
 from db.run_record import ClusterPart
 from db.run_rows import measured_source, source_id
-from db.session import reading, writing
+from db.session import read, write
 from db.stack_store import add_stack
 
 _TABLES = Base.metadata.tables
@@ -27,8 +27,7 @@ Row = dict[str, Any]
 
 def check_cluster(engine: Engine, cluster: ClusterPart) -> None:
     """Raises AnotherClusterError if this name is of other hardware; changes nothing."""
-    with reading(engine) as connection:
-        refuse_other_hardware(connection, cluster)
+    read(engine, lambda connection: refuse_other_hardware(connection, cluster))
 
 
 def store_calibration(
@@ -41,9 +40,16 @@ def store_calibration(
 
     Raises InvalidDataError, one line with the path.
     """
+    stored = False
+
+    def change(connection: Connection) -> bool:
+        nonlocal stored
+        # Where the answer to a commit was lost, the first try stored it.
+        stored = _store(connection, file, fits, checks) or stored
+        return stored
+
     try:
-        with writing(engine) as connection:
-            return _store(connection, file, fits, checks)
+        return write(engine, change)
     except InvalidDataError as error:
         raise InvalidDataError(f"{file.path}: {error}") from error
     except IntegrityError as error:

@@ -20,7 +20,7 @@ SELECT g.campaign, g.cluster, g.command, g.status, g.created_at, g.heartbeat_at,
 FROM campaigns g
 LEFT JOIN campaign_plans p ON p.campaign = g.campaign
 LEFT JOIN campaign_cells c ON c.campaign = g.campaign
-WHERE :campaign = '' OR g.campaign = :campaign
+{{where}}
 GROUP BY g.campaign, g.cluster, g.command, g.status, g.created_at, g.heartbeat_at, g.finished_at,
   p.order_seed, p.folder, p.host, p.pid, p.process, p.boot_id
 ORDER BY g.created_at DESC, g.campaign DESC
@@ -114,7 +114,9 @@ def get_campaign(connection: Connection, campaign: str) -> CampaignSummary:
 
 
 def _campaigns(connection: Connection, campaign: str) -> tuple[CampaignSummary, ...]:
-    rows = connection.execute(text(_CAMPAIGNS), {"campaign": campaign}).mappings().all()
+    where = "WHERE g.campaign = :campaign" if campaign else ""
+    statement = text(_CAMPAIGNS.format(where=where))
+    rows = connection.execute(statement, {"campaign": campaign} if campaign else {}).mappings()
     found = []
     for row in rows:
         told = dict(row)

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Select, func, insert, select, update
+from sqlalchemy import Connection, Engine, Select, insert, select, update
 from sqlalchemy.sql import ColumnElement
 
 from db.campaign_plan import CampaignPlanPart, CellPart
@@ -21,7 +21,7 @@ from db.hardware import refuse_without_runs
 from db.ingest import add_surroundings
 from db.models import Base
 from db.records import CampaignStatus, CellStatus
-from db.session import reading, writing
+from db.session import read, write
 
 _CAMPAIGNS = Base.metadata.tables["campaigns"]
 _PLANS = Base.metadata.tables["campaign_plans"]
@@ -124,7 +124,13 @@ def store_plan(
     unless the runs are to check what is known (`is_check`), not to add to it.
     """
     campaign = plan.campaign.campaign
-    with writing(engine) as connection:
+    tried = False
+
+    def change(connection: Connection) -> None:
+        nonlocal tried
+        if tried and _has_plan(connection, campaign):
+            return  # it was committed, and the answer was lost
+        tried = True
         if not is_check:
             refuse_without_runs(connection, plan.cluster.cluster)
         add_surroundings(connection, plan, CampaignStatus.RUNNING)
@@ -143,6 +149,8 @@ def store_plan(
         )
         connection.execute(insert(_CELLS), _cell_rows(campaign, plan.cells, 1))
         _beat(connection, campaign)
+
+    write(engine, change)
     return Taken(
         campaign,
         1,
@@ -153,6 +161,11 @@ def store_plan(
         plan.campaign.created_at,
         target,
     )
+
+
+def _has_plan(connection: Connection, campaign: str) -> bool:
+    stored = select(_PLANS.c.campaign).where(_PLANS.c.campaign == campaign)
+    return connection.execute(stored).first() is not None
 
 
 def take_over(
@@ -166,32 +179,50 @@ def take_over(
     `is_gone` says whether a process has ended, None where it cannot know: the heartbeat decides
     then. Raises CampaignRunsError, NotFoundError.
     """
-    with writing(engine) as connection:
+    tried: Taken | None = None
+
+    def change(connection: Connection) -> Taken:
+        nonlocal tried
         row = _plan_row(connection, campaign)
-        if not _is_free(row, is_gone):
-            raise CampaignRunsError(
-                f"campaign {campaign} is running: process {row['pid']} on {row['host']}, last "
-                f"heartbeat {row['heartbeat_at']}; watch it with `advisor campaigns show "
-                f"{campaign} --follow`"
-            )
-        took = connection.execute(
-            update(_PLANS)
-            .where(_PLANS.c.campaign == campaign, _PLANS.c.term == row["term"])
-            .values(term=row["term"] + 1, **asdict(controller))
+        if tried is not None and row["term"] == tried.term and _controller_of(row) == controller:
+            return tried  # it was committed, and the answer was lost
+        tried = _take(connection, row, controller, is_gone)
+        return tried
+
+    return write(engine, change)
+
+
+def _take(
+    connection: Connection,
+    row: dict[str, Any],
+    controller: Controller,
+    is_gone: Callable[[Controller], bool | None],
+) -> Taken:
+    campaign = row["campaign"]
+    if not _is_free(row, is_gone):
+        raise CampaignRunsError(
+            f"campaign {campaign} is running: process {row['pid']} on {row['host']}, last "
+            f"heartbeat {row['heartbeat_at']}; watch it with `advisor campaigns show "
+            f"{campaign} --follow`"
         )
-        if took.rowcount != 1:
-            raise CampaignRunsError(f"campaign {campaign} is running: another process took it")
-        connection.execute(
-            update(_CELLS)
-            .where(_CELLS.c.campaign == campaign, _CELLS.c.status == str(CellStatus.RUNNING))
-            .values(status=str(CellStatus.STALE), reason="its controller was gone")
-        )
-        connection.execute(
-            update(_CAMPAIGNS)
-            .where(_CAMPAIGNS.c.campaign == campaign)
-            .values(status=str(CampaignStatus.RUNNING), heartbeat_at=now_utc(), finished_at=None)
-        )
-        return _taken(row)
+    took = connection.execute(
+        update(_PLANS)
+        .where(_PLANS.c.campaign == campaign, _PLANS.c.term == row["term"])
+        .values(term=row["term"] + 1, **asdict(controller))
+    )
+    if took.rowcount != 1:
+        raise CampaignRunsError(f"campaign {campaign} is running: another process took it")
+    connection.execute(
+        update(_CELLS)
+        .where(_CELLS.c.campaign == campaign, _CELLS.c.status == str(CellStatus.RUNNING))
+        .values(status=str(CellStatus.STALE), reason="its controller was gone")
+    )
+    connection.execute(
+        update(_CAMPAIGNS)
+        .where(_CAMPAIGNS.c.campaign == campaign)
+        .values(status=str(CampaignStatus.RUNNING), heartbeat_at=now_utc(), finished_at=None)
+    )
+    return _taken(row)
 
 
 def _plan_row(connection: Connection, campaign: str) -> dict[str, Any]:
@@ -210,10 +241,14 @@ def _plan_row(connection: Connection, campaign: str) -> dict[str, Any]:
     raise NotFoundError(f"no campaign {campaign!r}: `advisor campaigns` lists those there are")
 
 
+def _controller_of(row: dict[str, Any]) -> Controller:
+    return Controller(row["host"], row["pid"], row["process"], row["boot_id"])
+
+
 def _is_free(row: dict[str, Any], is_gone: Callable[[Controller], bool | None]) -> bool:
     if row["pid"] is None:
         return True
-    gone = is_gone(Controller(row["host"], row["pid"], row["process"], row["boot_id"]))
+    gone = is_gone(_controller_of(row))
     if gone is not None:
         return gone
     return (row["heartbeat_at"] or "") < now_utc(LEASE_S)
@@ -235,9 +270,12 @@ def _taken(row: dict[str, Any]) -> Taken:
 
 def beat(engine: Engine, taken: Taken) -> None:
     """Says that the controller lives. Raises CampaignLostError."""
-    with writing(engine) as connection:
+
+    def change(connection: Connection) -> None:
         _require_mine(connection, taken)
         _beat(connection, taken.campaign)
+
+    write(engine, change)
 
 
 def _beat(connection: Connection, campaign: str) -> None:
@@ -253,8 +291,13 @@ def claim(engine: Engine, taken: Taken, controller: Controller) -> OpenCell | No
 
     Raises CampaignLostError.
     """
-    with writing(engine) as connection:
+    tried: tuple[OpenCell, int] | None = None
+
+    def change(connection: Connection) -> OpenCell | None:
+        nonlocal tried
         _require_mine(connection, taken)
+        if tried is not None and _runs(connection, taken, *tried):
+            return tried[0]  # it was committed, and the answer was lost
         row = connection.execute(_still_open(taken).limit(1)).mappings().one_or_none()
         if row is None:
             return None
@@ -275,7 +318,21 @@ def claim(engine: Engine, taken: Taken, controller: Controller) -> OpenCell | No
         )
         if not moved:
             raise CampaignLostError(f"campaign {taken.campaign}: another process took its cells")
-        return _open(row)
+        tried = (_open(row), row["attempts"] + 1)
+        return tried[0]
+
+    return write(engine, change)
+
+
+def _runs(connection: Connection, taken: Taken, cell: OpenCell, attempt: int) -> bool:
+    """Whether the cell runs, for the time of that number."""
+    running = select(_CELLS.c.run_id).where(
+        _CELLS.c.campaign == taken.campaign,
+        _CELLS.c.ordinal == cell.ordinal,
+        _CELLS.c.status == str(CellStatus.RUNNING),
+        _CELLS.c.attempts == attempt,
+    )
+    return connection.execute(running).first() is not None
 
 
 def all_cells(engine: Engine, taken: Taken) -> list[PlannedCell]:
@@ -286,8 +343,7 @@ def all_cells(engine: Engine, taken: Taken) -> list[PlannedCell]:
         .where(_CELLS.c.campaign == taken.campaign)
         .order_by(_CELLS.c.ordinal)
     )
-    with reading(engine) as connection:
-        rows = connection.execute(statement).mappings().all()
+    rows = read(engine, lambda connection: connection.execute(statement).mappings().all())
     return [
         PlannedCell(
             **{
@@ -302,8 +358,9 @@ def all_cells(engine: Engine, taken: Taken) -> list[PlannedCell]:
 
 def open_cells(engine: Engine, taken: Taken) -> list[OpenCell]:
     """The cells that are still to run; of those that somebody began records may be there."""
-    with reading(engine) as connection:
-        return [_open(row) for row in connection.execute(_still_open(taken)).mappings()]
+    open_ = _still_open(taken)
+    rows = read(engine, lambda connection: connection.execute(open_).mappings().all())
+    return [_open(row) for row in rows]
 
 
 def _still_open(taken: Taken) -> Select[Any]:
@@ -331,10 +388,17 @@ def settle(
     values: dict[str, Any] = {"status": str(status), "reason": reason}
     if is_over:
         values |= {"finished_at": now_utc(), "wall_s": wall_s}
-    with writing(engine) as connection:
+    before = (str(CellStatus.RUNNING), *_OPEN)
+    has_moved = False
+
+    def change(connection: Connection) -> bool:
+        nonlocal has_moved
         _require_mine(connection, taken)
-        before = (str(CellStatus.RUNNING), *_OPEN)
-        return _move(connection, taken, ordinal, before, **values)
+        # Where the answer to a commit was lost, the first try moved it.
+        has_moved = _move(connection, taken, ordinal, before, **values) or has_moved
+        return has_moved
+
+    return write(engine, change)
 
 
 def _move(
@@ -376,14 +440,22 @@ def _require_mine(connection: Connection, taken: Taken) -> None:
 
 
 def add_cells(engine: Engine, taken: Taken, cells: Iterable[CellPart]) -> int:
-    """Plans more cells, behind those that there are; returns how many."""
-    with writing(engine) as connection:
+    """Plans more cells, behind those that there are; returns how many. One that is planned already
+    is not planned again."""
+    wanted = list(cells)
+
+    def change(connection: Connection) -> None:
         _require_mine(connection, taken)
-        highest = select(func.max(_CELLS.c.ordinal)).where(_CELLS.c.campaign == taken.campaign)
-        first = int(connection.execute(highest).scalar_one()) + 1
-        rows = _cell_rows(taken.campaign, cells, first)
-        connection.execute(insert(_CELLS), rows)
-    return len(rows)
+        of_campaign = _CELLS.c.campaign == taken.campaign
+        planned = connection.execute(select(_CELLS.c.run_id, _CELLS.c.ordinal).where(of_campaign))
+        ordinals = {run_id: int(ordinal) for run_id, ordinal in planned}
+        new = [cell for cell in wanted if cell.run_id not in ordinals]
+        if new:
+            first = max(ordinals.values(), default=0) + 1
+            connection.execute(insert(_CELLS), _cell_rows(taken.campaign, new, first))
+
+    write(engine, change)
+    return len(wanted)
 
 
 def _cell_rows(campaign: str, cells: Iterable[CellPart], first: int) -> list[dict[str, Any]]:
@@ -408,27 +480,30 @@ def let_go(engine: Engine, taken: Taken) -> CampaignStatus:
     """Gives the campaign back: `stale` where cells are left, `failed` where every one of them
     failed, `complete` otherwise. A cell that was still running is stale. Raises CampaignLostError.
     """
-    with writing(engine) as connection:
-        _require_mine(connection, taken)
-        of_campaign = _CELLS.c.campaign == taken.campaign
-        connection.execute(
-            update(_CELLS)
-            .where(of_campaign, _CELLS.c.status == str(CellStatus.RUNNING))
-            .values(status=str(CellStatus.STALE), reason="interrupted")
-        )
-        found = connection.execute(select(_CELLS.c.status).where(of_campaign)).scalars().all()
-        status = _status_of(found)
-        is_over = status is not CampaignStatus.STALE
-        connection.execute(
-            update(_CAMPAIGNS)
-            .where(_CAMPAIGNS.c.campaign == taken.campaign)
-            .values(status=str(status), finished_at=now_utc() if is_over else None)
-        )
-        connection.execute(
-            update(_PLANS)
-            .where(_PLANS.c.campaign == taken.campaign, _PLANS.c.term == taken.term)
-            .values(host=None, pid=None, process=None, boot_id=None)
-        )
+    return write(engine, lambda connection: _let_go(connection, taken))
+
+
+def _let_go(connection: Connection, taken: Taken) -> CampaignStatus:
+    _require_mine(connection, taken)
+    of_campaign = _CELLS.c.campaign == taken.campaign
+    connection.execute(
+        update(_CELLS)
+        .where(of_campaign, _CELLS.c.status == str(CellStatus.RUNNING))
+        .values(status=str(CellStatus.STALE), reason="interrupted")
+    )
+    found = connection.execute(select(_CELLS.c.status).where(of_campaign)).scalars().all()
+    status = _status_of(found)
+    is_over = status is not CampaignStatus.STALE
+    connection.execute(
+        update(_CAMPAIGNS)
+        .where(_CAMPAIGNS.c.campaign == taken.campaign)
+        .values(status=str(status), finished_at=now_utc() if is_over else None)
+    )
+    connection.execute(
+        update(_PLANS)
+        .where(_PLANS.c.campaign == taken.campaign, _PLANS.c.term == taken.term)
+        .values(host=None, pid=None, process=None, boot_id=None)
+    )
     return status
 
 

@@ -4,6 +4,7 @@ DatabaseError                 exit code 2
 ├── NotADatabaseError         the URL or file is no database of ours
 │   └── EmptyDatabaseError    no table at all: it still has to be made ours
 ├── UnreachableError          no server, no folder, no permission
+│   └── ReadOnlyError         a role, or a server, that may only be read
 ├── SchemaMismatchError       the schema is older than the code, or unknown to it
 ├── NetworkFilesystemError    SQLite on a file system whose locks cannot be trusted
 ├── InvalidDataError          rows that do not validate; every row named
@@ -31,6 +32,10 @@ class EmptyDatabaseError(NotADatabaseError):
 
 class UnreachableError(DatabaseError):
     """The database could not be opened: server, folder, permission, disk."""
+
+
+class ReadOnlyError(UnreachableError):
+    """Something was to be written, and the role or the server only lets one read."""
 
 
 class SchemaMismatchError(DatabaseError):

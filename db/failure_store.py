@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine, text
 
 from db.errors import NameTakenError, NotFoundError
 from db.records import FailureEstimate, FailureScope
-from db.session import writing
+from db.session import write
 
 _INSERT = """
 INSERT INTO failure_estimates (name, created_at, log_format, scope, counted, coalesce_s, nodes,
@@ -32,9 +32,15 @@ def store_failure_estimate(engine: Engine, values: Mapping[str, Any]) -> None:
     Raises NameTakenError: what a name stands for never changes.
     """
     row = {**values, "created_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}
-    with writing(engine) as connection:
-        stored = connection.execute(text(_INSERT), row).rowcount
-    if not stored:
+    added = False
+
+    def change(connection: Connection) -> bool:
+        nonlocal added
+        # Where the answer to a commit was lost, the first try added it.
+        added = connection.execute(text(_INSERT), row).rowcount == 1 or added
+        return added
+
+    if not write(engine, change):
         raise NameTakenError(
             f"a failure estimate is called {values['name']!r} already: choose another name"
         )

@@ -88,9 +88,20 @@ def added_or_stored(connection: Connection, table: str, row: Row) -> Mapping[str
 
 def add_row(connection: Connection, table: str, row: Row) -> bool:
     """Inserts the row unless its key, or its digest, is taken; whether it did."""
-    dialect = sqlite if connection.dialect.name == "sqlite" else postgresql
-    # No column named: of two that insert the same run at once, PostgreSQL may meet either key.
-    statement = dialect.insert(_TABLES[table]).on_conflict_do_nothing()
     # The key that comes back says it; not every driver counts the rows of such a statement.
-    added = connection.execute(statement.returning(*_TABLES[table].primary_key), row)
-    return added.first() is not None
+    statement = _unless_there(connection, table).returning(*_TABLES[table].primary_key)
+    return connection.execute(statement, row).first() is not None
+
+
+def add_rows(connection: Connection, table: str, rows: list[Row]) -> frozenset[str]:
+    """As `add_row`, for many rows of a table whose key is one column: the keys that were added."""
+    (key,) = _TABLES[table].primary_key
+    statement = _unless_there(connection, table).returning(key)
+    return frozenset(connection.execute(statement, rows).scalars())
+
+
+def _unless_there(connection: Connection, table: str) -> postgresql.Insert | sqlite.Insert:
+    # No column named: of two that insert the same run at once, PostgreSQL may meet either key.
+    if connection.dialect.name == "sqlite":
+        return sqlite.insert(_TABLES[table]).on_conflict_do_nothing()
+    return postgresql.insert(_TABLES[table]).on_conflict_do_nothing()

@@ -15,7 +15,7 @@ from db.models import Base
 from db.pooling import KEY_FIELDS, PointKey, PooledPoint, PooledRun, pool
 from db.records import EvidencedValue, Quantity, RunOutcome, RunQuantity
 from db.run_rows import source_id
-from db.session import writing
+from db.session import write
 from db.stack_store import stacks_with_points, supersede_older
 
 Row = dict[str, Any]
@@ -23,6 +23,8 @@ Row = dict[str, Any]
 _TABLES = Base.metadata.tables
 # Any number will do, as long as nobody else takes the same one in the same database.
 _ADVISORY_LOCK = 4_671_207
+_QUANTITIES = {str(each): each for each in RunQuantity}
+_IDS_A_STATEMENT = 1000  # both databases admit only so many parameters
 
 # A run of schema 0001 has no outcome, and none of the conditions that tell points apart.
 # Nor is a run that was to check a prediction evidence for the next one.
@@ -33,7 +35,6 @@ SELECT r.* FROM runs r
 JOIN campaigns g ON g.campaign = r.campaign
 WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
   AND g.command NOT LIKE :validating
-ORDER BY r.run_id
 """
 _VALUES = """
 SELECT v.run_id, v.quantity, v.value, v.dispersion
@@ -74,14 +75,17 @@ def harvest(engine: Engine, cluster: str) -> HarvestReport:
 
     A software stack that was measured before one that is new here is marked as superseded by it.
     """
+    return write(engine, lambda connection: _harvest(connection, cluster))
+
+
+def _harvest(connection: Connection, cluster: str) -> HarvestReport:
+    _lock(connection)
     counts = {"added": 0, "updated": 0, "unchanged": 0, "kept": 0}
-    with writing(engine) as connection:
-        _lock(connection)
-        known = stacks_with_points(connection, cluster)
-        for point in pool(_runs(connection, cluster)):
-            counts[_store(connection, point)] += 1
-        new = stacks_with_points(connection, cluster) - known
-        superseded = supersede_older(connection, cluster, new, f"{VALIDATING} %")
+    known = stacks_with_points(connection, cluster)
+    for point in pool(_runs(connection, cluster)):
+        counts[_store(connection, point)] += 1
+    new = stacks_with_points(connection, cluster) - known
+    superseded = supersede_older(connection, cluster, new, f"{VALIDATING} %")
     return HarvestReport(cluster, **counts, superseded=superseded)
 
 
@@ -94,13 +98,15 @@ def _lock(connection: Connection) -> None:
 def _runs(connection: Connection, cluster: str) -> list[PooledRun]:
     values: dict[str, dict[RunQuantity, float | None]] = {}
     overhead_half_widths: dict[str, float | None] = {}
-    for row in _rows(connection, _VALUES, cluster=cluster):
-        values.setdefault(row["run_id"], {})[RunQuantity(row["quantity"])] = row["value"]
-        if row["quantity"] == RunQuantity.OVERHEAD:
-            overhead_half_widths[row["run_id"]] = row["dispersion"]
+    # As tuples and by a table: there are a dozen of them for each run.
+    for run_id, name, value, spread in connection.execute(text(_VALUES), {"cluster": cluster}):
+        values.setdefault(run_id, {})[_QUANTITIES[name]] = value
+        if name == RunQuantity.OVERHEAD:
+            overhead_half_widths[run_id] = spread
     # The first fault of a run comes last, and stays.
     found = _rows(connection, _DEADLINES, cluster=cluster)
     deadlines = {row["run_id"]: row["detected_s"] for row in found}
+    runs = _rows(connection, _RUNS, cluster=cluster, validating=f"{VALIDATING} %")
     return [
         PooledRun(
             run_id=row["run_id"],
@@ -111,7 +117,9 @@ def _runs(connection: Connection, cluster: str) -> list[PooledRun]:
             deadline_s=_deadline(values.get(row["run_id"], {}), deadlines.get(row["run_id"])),
             overhead_half_width=overhead_half_widths.get(row["run_id"]),
         )
-        for row in _rows(connection, _RUNS, cluster=cluster, validating=f"{VALIDATING} %")
+        # Sorted here: a sum depends on the order, and each database sorts text in its own.
+        for row in sorted(runs, key=lambda row: str(row["run_id"]))
+        if row["run_id"] in values  # otherwise it was stored just now, and its own harvest follows
     ]
 
 
@@ -149,8 +157,10 @@ def _has_runs(connection: Connection, point_id: str) -> bool:
 def _name_in_runs(connection: Connection, point: PooledPoint) -> None:
     """Where it is not named yet: a harvest that changes nothing writes nothing."""
     runs, point_id = _TABLES["runs"], point.key.point_id
-    unnamed = runs.c.run_id.in_(point.run_ids) & runs.c.point_id.is_distinct_from(point_id)
-    connection.execute(update(runs).where(unnamed).values(point_id=point_id))
+    for start in range(0, len(point.run_ids), _IDS_A_STATEMENT):
+        some = point.run_ids[start : start + _IDS_A_STATEMENT]
+        unnamed = runs.c.run_id.in_(some) & runs.c.point_id.is_distinct_from(point_id)
+        connection.execute(update(runs).where(unnamed).values(point_id=point_id))
 
 
 def _point_row(point: PooledPoint) -> Row:

@@ -27,6 +27,7 @@ from db.schema import HEAD, check_schema, read_revision
 from db.session import (
     explain,
     filesystem_of,
+    one_line_errors,
     open_engine,
     reading,
     refuse_network_filesystem,
@@ -301,7 +302,7 @@ def _scratch(engine: Engine) -> Iterator[Connection]:
         finally:
             memory.dispose()
         return
-    with engine.connect() as connection:
+    with one_line_errors(engine), engine.connect() as connection:
         connection.exec_driver_sql("SET LOCAL search_path TO pg_temp")
         yield connection
         connection.rollback()

@@ -480,6 +480,7 @@ class Run(Base):
         rule("infeasible_reason_outcome", "infeasible_reason IS NULL OR outcome = 'infeasible'"),
         Index(None, "cluster"),
         Index(None, "point_id"),
+        Index(None, "campaign"),
     )
 
     run_id: Mapped[Key]

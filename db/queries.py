@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, text
+from sqlalchemy import Connection, RowMapping, bindparam, text
 
 from db.errors import NotFoundError
 from db.records import (
@@ -67,6 +67,10 @@ LEFT JOIN operating_point_values v ON v.point_id = p.point_id
 WHERE p.cluster = :cluster
 """
 
+_SOURCES = text("SELECT * FROM sources WHERE source_id IN :ids ORDER BY source_id").bindparams(
+    bindparam("ids", expanding=True)
+)
+
 _SUMMARY = """
 SELECT r.recommendation_id, r.scenario_id, s.name AS scenario_name, r.cluster, r.created_at,
   r.advisor_version
@@ -118,21 +122,31 @@ def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
     found = _cluster(connection, cluster)
     stacks = software_stacks(connection, cluster)
     points, set_aside = points_that_count(operating_points(connection, cluster), stacks)
+    calibrations = _calibrations(connection, cluster)
+    fits = calibration_fits(connection, cluster)
+    values = (value for point in (*points, *set_aside) for value in point.values.values())
+    named = {found.source_id, *(value.source_id for value in values)}
+    named |= {each.value.source_id for each in calibrations} | {fit.source_id for fit in fits}
     return ClusterEvidence(
         cluster=found,
         architectures=_architectures(connection),
         mechanisms=_mechanisms(connection),
         compatibility=_compatibility(connection),
         points=points,
-        calibrations=_calibrations(connection, cluster),
-        sources={
-            row["source_id"]: Source(**row) for row in _table(connection, "sources", "source_id")
-        },
-        fits=calibration_fits(connection, cluster),
+        calibrations=calibrations,
+        sources=_sources(connection, named),
+        fits=fits,
         validations=validated_runs(connection, cluster),
         stacks=stacks,
         set_aside=set_aside,
     )
+
+
+def _sources(connection: Connection, named: Iterable[str | None]) -> dict[str, Source]:
+    """Those of these ids; a database of many clusters has many more."""
+    ids = sorted(each for each in named if each is not None)
+    rows = connection.execute(_SOURCES, {"ids": ids}).mappings()
+    return {row["source_id"]: Source(**row) for row in rows}
 
 
 def change_token(connection: Connection) -> str:
@@ -163,7 +177,8 @@ def data_version(connection: Connection, cluster: str) -> str:
 
 
 def evidence_version(evidence: ClusterEvidence) -> str:
-    """SHA-256 over every record of the evidence in a fixed order, as 64 hexadecimal digits."""
+    """SHA-256 over every record of the evidence in a fixed order, as 64 hexadecimal digits. What is
+    measured on another cluster does not change it."""
     records: list[Any] = [
         *(evidence.cluster, *evidence.points, *evidence.calibrations, *evidence.fits),
         *evidence.validations,

@@ -6,6 +6,7 @@ nothing was changed by hand, and the program reads records as it did, nothing di
 
 import hashlib
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from db.ingest import rows_of
 from db.models import Base
 from db.run_record import RecordFile, parse_record
 from db.run_rows import Row
-from db.session import reading, writing
+from db.session import reading, write
 from db.stack_store import add_stack
 from db.validation_store import settle
 
@@ -46,14 +47,19 @@ def rebuild(engine: Engine) -> RebuildReport:
         clusters = list(connection.execute(select(_RUNS.c.cluster).distinct()).scalars())
     differed, damaged = [], []
     for run_id in run_ids:
-        with writing(engine) as connection:
-            file = _record(connection, run_id)
-            if file is None:
-                damaged.append(run_id)
-            elif _made_anew(connection, file):
-                differed.append(run_id)
+        found = write(engine, partial(_rebuilt, run_id=run_id))
+        if found is None:
+            damaged.append(run_id)
+        elif found:
+            differed.append(run_id)
     harvests = tuple(harvest(engine, cluster) for cluster in sorted(clusters))
     return RebuildReport(len(run_ids), tuple(differed), tuple(damaged), harvests, settle(engine))
+
+
+def _rebuilt(connection: Connection, run_id: str) -> bool | None:
+    """Whether the run differed from its record; None where that is damaged."""
+    file = _record(connection, run_id)
+    return None if file is None else _made_anew(connection, file)
 
 
 def _record(connection: Connection, run_id: str) -> RecordFile | None:

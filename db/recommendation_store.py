@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, text
 
 from db.schema import HEAD
-from db.session import writing
+from db.session import write
 
 _SCENARIO = """
 INSERT INTO scenarios (scenario_id, name, created_at, inputs, inputs_sha256)
@@ -22,10 +22,12 @@ INSERT INTO recommendations (recommendation_id, scenario_id, cluster, created_at
   advisor_version, schema_revision, data_version)
 VALUES (:recommendation_id, :scenario_id, :cluster, :created_at, :result,
   :advisor_version, :schema_revision, :data_version)
+ON CONFLICT (recommendation_id) DO NOTHING
 """
 _POINT = """
 INSERT INTO recommendation_points (recommendation_id, point_id, snapshot)
 VALUES (:recommendation_id, :point_id, :snapshot)
+ON CONFLICT (recommendation_id, point_id) DO NOTHING
 """
 
 
@@ -61,8 +63,7 @@ def save_recommendation(
         "schema_revision": HEAD,
         "data_version": data_version,
     }
-    with writing(engine) as connection:
-        _insert(connection, row, points)
+    write(engine, lambda connection: _insert(connection, row, points))
     return str(row["recommendation_id"])
 
 

@@ -73,6 +73,7 @@ _VALUES = text(
     "SELECT run_id, quantity, value FROM run_values WHERE run_id IN :run_ids"
 ).bindparams(bindparam("run_ids", expanding=True))
 _IDS_A_STATEMENT = 500
+_QUANTITIES = {str(each): each for each in RunQuantity}
 _FIRST_DETECTIONS = text("""
 SELECT r.point_id, v.value
 FROM runs r
@@ -151,9 +152,8 @@ def _values(
     values: dict[str, dict[RunQuantity, float | None]] = {}
     for start in range(0, len(run_ids), _IDS_A_STATEMENT):
         some = run_ids[start : start + _IDS_A_STATEMENT]
-        for row in connection.execute(_VALUES, {"run_ids": some}).mappings():
-            quantity = RunQuantity(row["quantity"])
-            values.setdefault(row["run_id"], {})[quantity] = row["value"]
+        for run_id, name, value in connection.execute(_VALUES, {"run_ids": some}):
+            values.setdefault(run_id, {})[_QUANTITIES[name]] = value
     return values
 
 

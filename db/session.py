@@ -2,23 +2,31 @@
 
 engine = open_engine(database_url(None))
 with reading(engine) as connection: ...   # one consistent snapshot
-with writing(engine) as connection: ...   # commits at the end, or not at all
+write(engine, change)                     # `change` in a transaction, again after an outage
+with writing(engine) as connection: ...   # a transaction that is not tried again
 """
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
-from sqlalchemy import Connection, Engine, create_engine, event
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
-from db.errors import DatabaseError, NetworkFilesystemError, NotADatabaseError, UnreachableError
+from db.errors import (
+    DatabaseError,
+    NetworkFilesystemError,
+    NotADatabaseError,
+    ReadOnlyError,
+    UnreachableError,
+)
 from db.network_filesystem import network_filesystem
+from db.outages import again, is_outage
 from db.urls import database_url, default_path, parse, shown, sqlite_path
 
 __all__ = [
@@ -26,15 +34,35 @@ __all__ = [
     "default_path",
     "engine_name",
     "open_engine",
+    "read",
     "reading",
     "shown",
     "sqlite_path",
+    "write",
     "writing",
 ]
 
 ALLOW_NETWORK_VARIABLE = "ADVISOR_ALLOW_NETWORK_FILESYSTEM"
 BUSY_TIMEOUT_S = 30.0
-CONNECT_TIMEOUT_S = 10
+READ_PATIENCE_S = 10.0
+"""How long a database that was there before is waited for by somebody who wants to read."""
+WRITE_PATIENCE_S = 60.0
+"""The same for what would be lost otherwise."""
+
+_POSTGRESQL: Mapping[str, Any] = {
+    "connect_timeout": 10,
+    "application_name": "failbench-advisor",
+    # A firewall that forgets idle connections, and a server that is gone without a word.
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+"""Of every connection, unless the URL says otherwise; in seconds, but tcp_user_timeout in ms."""
+
+T = TypeVar("T")
+_reached: set[URL] = set()
+"""The PostgreSQL databases to which this process had a connection."""
 
 
 def open_engine(
@@ -51,8 +79,7 @@ def open_engine(
     parsed = parse(url)
     path = sqlite_path(url)
     if path is None:
-        arguments = {"connect_timeout": CONNECT_TIMEOUT_S, "application_name": "failbench-advisor"}
-        return create_engine(parsed, connect_args=_unset(arguments, parsed.query))
+        return _open_postgresql(parsed)
     if path.is_dir():
         raise NotADatabaseError(f"{path} is a folder: name a file in it, such as advisor.db")
     refuse_network_filesystem(path, allow_network_filesystem)
@@ -63,8 +90,12 @@ def open_engine(
     return engine
 
 
-def _unset(arguments: Mapping[str, Any], query: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in arguments.items() if name not in query}
+def _open_postgresql(url: URL) -> Engine:
+    """Looks at a connection before it is used again: it may have been dropped meanwhile."""
+    arguments = {name: value for name, value in _POSTGRESQL.items() if name not in url.query}
+    engine = create_engine(url, connect_args=arguments, pool_pre_ping=True)
+    event.listen(engine, "connect", lambda *_: _reached.add(url))
+    return engine
 
 
 def _connect_sqlite(path: Path, foreign_keys: bool) -> sqlite3.Connection:
@@ -108,11 +139,17 @@ def _begin_sqlite(connection: Connection) -> None:
 
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
-    """A read-only transaction: every statement sees the same state of the database."""
+    """A read-only transaction: every statement sees the same state of the database.
+
+    A database that was there before and is away is waited for, for READ_PATIENCE_S.
+    """
     options: dict[str, Any] = {}
     if engine.dialect.name == "postgresql":
         options = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-    with one_line_errors(engine), engine.connect() as connection:
+    with (
+        one_line_errors(engine),
+        _again(engine, engine.connect, READ_PATIENCE_S) as connection,
+    ):
         yield connection.execution_options(**options)
 
 
@@ -123,6 +160,61 @@ def writing(engine: Engine) -> Iterator[Connection]:
         writer = connection.execution_options(advisor_write=True)
         with writer.begin():
             yield writer
+
+
+def read(engine: Engine, look: Callable[[Connection], T]) -> T:
+    """What `look` finds in a transaction of `reading`; it looks again after an outage."""
+
+    def once() -> T:
+        with reading(engine) as connection:
+            return look(connection)
+
+    return _again(engine, once, WRITE_PATIENCE_S)
+
+
+def write(engine: Engine, change: Callable[[Connection], T]) -> T:
+    """Runs `change` in a transaction of `writing`, and returns what it returns.
+
+    Where the connection is dropped, the server restarts, or two transactions stand in each other's
+    way, `change` is run again, for WRITE_PATIENCE_S at most. The answer to a commit can be lost as
+    well, so that it may run again after it was committed: it has to find by keys what is there.
+    """
+
+    def once() -> T:
+        with writing(engine) as connection:
+            return change(connection)
+
+    return _again(engine, once, WRITE_PATIENCE_S)
+
+
+def _again(engine: Engine, action: Callable[[], T], patience_s: float) -> T:
+    """Only a server can be away for a moment: SQLite's own waiting for a lock is enough."""
+    if engine.dialect.name != "postgresql":
+        return action()
+    return again(action, lambda error: is_outage(error, engine.url in _reached), patience_s)
+
+
+def require_writable(engine: Engine) -> None:
+    """Raises ReadOnlyError where PostgreSQL lets this role only read; before hours of measuring.
+
+    SQLite's permissions are found out at the first write.
+    """
+    if engine.dialect.name != "postgresql":
+        return
+    with reading(engine) as connection:
+        may = connection.exec_driver_sql(_MAY_WRITE).scalar()
+    if may is False:  # None: there is no such table yet
+        raise ReadOnlyError(_only_reads(engine_name(engine)))
+
+
+_MAY_WRITE = """
+SELECT has_table_privilege(to_regclass('runs'), 'INSERT')
+  AND current_setting('default_transaction_read_only') = 'off' AND NOT pg_is_in_recovery()
+"""
+
+
+def _only_reads(name: str) -> str:
+    return f"{name} may only be read, by this role or on this server: name a role that may write"
 
 
 @contextmanager
@@ -176,7 +268,11 @@ _UNREACHABLE_STATES = ("08", "28", "3D", "53", "57P")
 def _explain_postgresql(cause: BaseException, name: str) -> DatabaseError | None:
     state = getattr(cause, "sqlstate", None) or ""
     message = " ".join(str(cause).split())[:400]
-    if state == "42501" or state.startswith(_UNREACHABLE_STATES):
+    if state == "25006":  # a statement that writes, in a transaction that may only read
+        return ReadOnlyError(_only_reads(name))
+    if state == "42501":
+        return UnreachableError(f"{name}: {message}: name a role that may")
+    if state == "25P03" or state.startswith(_UNREACHABLE_STATES):
         return UnreachableError(f"{name}: {message}")
     if not state and type(cause).__name__ == "OperationalError":
         return UnreachableError(f"{name}: {message}")

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine, insert, select, text, update
 
 from db.models import Base
 from db.records import RunOutcome, RunQuantity
-from db.session import writing
+from db.session import write
 
 _VALIDATIONS = Base.metadata.tables["validations"]
 _RUNS = Base.metadata.tables["validation_runs"]
@@ -42,20 +42,33 @@ def store_validation(
     engine: Engine, validation: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]
 ) -> None:
     """Stores a validation with the predictions of all that it is to try, before the first runs."""
-    with writing(engine) as connection:
+    tried = False
+
+    def change(connection: Connection) -> None:
+        nonlocal tried
+        if tried and _is_stored(connection, validation["validation"]):
+            return  # it was committed, and the answer was lost
+        tried = True
         connection.execute(insert(_VALIDATIONS), dict(validation))
         connection.execute(insert(_RUNS), [dict(run) for run in runs])
+
+    write(engine, change)
+
+
+def _is_stored(connection: Connection, validation: str) -> bool:
+    stored = select(_VALIDATIONS.c.validation).where(_VALIDATIONS.c.validation == validation)
+    return connection.execute(stored).first() is not None
 
 
 def store_trial(engine: Engine, run: Mapping[str, Any]) -> None:
     """Stores what is predicted of one run of a stored validation anew, just before it runs."""
     columns = _RUNS.c
-    with writing(engine) as connection:
-        connection.execute(
-            update(_RUNS)
-            .where(columns.validation == run["validation"], columns.mechanism == run["mechanism"])
-            .values(**run)
-        )
+    trial = (
+        update(_RUNS)
+        .where(columns.validation == run["validation"], columns.mechanism == run["mechanism"])
+        .values(**run)
+    )
+    write(engine, lambda connection: connection.execute(trial))
 
 
 def unplanned(validation: str, mechanism: str) -> str:
@@ -68,18 +81,21 @@ def settle(engine: Engine) -> int:
 
     Computed from the runs alone, so that doing it again changes nothing.
     """
-    with writing(engine) as connection:
-        wanted = {row["run_id"]: _observed(row) for row in _rows(connection)}
-        columns = (_RUNS.c.run_id, _RUNS.c.observed_s, _RUNS.c.failures, _RUNS.c.outcome)
-        stored = connection.execute(select(*columns)).mappings()
-        changed = [
-            (row["run_id"], wanted[row["run_id"]])
-            for row in stored
-            if row["run_id"] in wanted
-            and wanted[row["run_id"]] != {k: v for k, v in row.items() if k != "run_id"}
-        ]
-        for run_id, values in changed:
-            connection.execute(update(_RUNS).where(_RUNS.c.run_id == run_id).values(**values))
+    return write(engine, _settle)
+
+
+def _settle(connection: Connection) -> int:
+    wanted = {row["run_id"]: _observed(row) for row in _rows(connection)}
+    columns = (_RUNS.c.run_id, _RUNS.c.observed_s, _RUNS.c.failures, _RUNS.c.outcome)
+    stored = connection.execute(select(*columns)).mappings()
+    changed = [
+        (row["run_id"], wanted[row["run_id"]])
+        for row in stored
+        if row["run_id"] in wanted
+        and wanted[row["run_id"]] != {k: v for k, v in row.items() if k != "run_id"}
+    ]
+    for run_id, values in changed:
+        connection.execute(update(_RUNS).where(_RUNS.c.run_id == run_id).values(**values))
     return len(changed)
 
 

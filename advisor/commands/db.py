@@ -1,15 +1,18 @@
-"""`advisor db`: create, upgrade, check, fill and export the database."""
+"""`advisor db`: create, upgrade, check, fill and export the database, and who may read it."""
 
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from advisor.commands.options import database_option
-from advisor.commands.output import echo
-from advisor.errors import AdvisorError
+from advisor.commands.options import DURATION, database_option
+from advisor.commands.output import counted, echo
+from advisor.errors import AdvisorError, UserError
 from advisor.printable import printable
+from db.text import is_text
 
 if TYPE_CHECKING:
     from db.migrate import Migrated
@@ -94,7 +97,6 @@ def load(path: Path | None, db_url: str | None) -> None:
 @database_option
 def export(cluster: str, output: Path, force: bool, db_url: str | None) -> None:
     """Write one cluster's measurements to a file that `advisor db load` reads anywhere."""
-    from advisor.errors import UserError
     from advisor.evidence import opened
     from db.export import export as export_cluster
     from db.files import bundle_text, write_bundle
@@ -167,6 +169,133 @@ def supersede(old: str, newer: str | None, undo: bool, db_url: str | None) -> No
         return
     instead = f", no more by {before}" if before not in (None, newer) else ""
     echo(printable(f"{old} is superseded by {newer}{instead}"))
+
+
+@command.command()
+@database_option
+def status(db_url: str | None) -> None:
+    """Say what the database is: server, role, schema, whether it may be written, how much is there.
+
+    It only reads, and makes no file that is not there.
+    """
+    from db.session import open_engine, sqlite_path
+    from db.status import status as status_of
+    from db.urls import database_url, shown
+
+    url = database_url(db_url)
+    path = sqlite_path(url)
+    if path is not None and not path.exists():
+        echo(f"{shown(url)}: not there yet; the first command that needs it makes it")
+        return
+    engine = open_engine(url)
+    try:
+        found = status_of(engine)
+    finally:
+        engine.dispose()
+    role = "" if found.role is None else f", role {found.role}"
+    may = "may be written" if found.is_writable else "may only be read"
+    echo(printable(f"{found.name}: {found.server}{role}, schema {found.schema}, {may}"))
+    echo(", ".join(counted(n, table.replace("_", " ")[:-1]) for table, n in found.counts.items()))
+
+
+@command.command()
+@click.argument("name")
+@click.option(
+    "--password-env",
+    metavar="VAR",
+    help="The environment variable that holds its password.  [default: asked for]",
+)
+@click.option(
+    "--no-password", is_flag=True, help="It logs in without one: by its certificate, say."
+)
+@click.option(
+    "--time-limit",
+    "time_limit_s",
+    type=DURATION,
+    default="60s",
+    show_default=True,
+    help="Longest time that one of its statements may run.",
+)
+@click.option(
+    "--keep-public",
+    is_flag=True,
+    help="Leave every other role the right to make temporary tables and large objects.",
+)
+@click.option(
+    "--print",
+    "only_print",
+    is_flag=True,
+    help="Print the SQL for an administrator; change nothing.",
+)
+@database_option
+def reader(
+    name: str,
+    password_env: str | None,
+    no_password: bool,
+    time_limit_s: float,
+    keep_public: bool,
+    only_print: bool,
+    db_url: str | None,
+) -> None:
+    """Make a PostgreSQL role NAME that may only read, for the app and for `advisor sql`.
+
+    Again it grants what is missing, and gives the role another password if one is told. Passwords
+    go to the server as digests.
+    """
+    from advisor.evidence import opened
+    from db import reader_role
+    from db.urls import database_url
+
+    if password_env and no_password:
+        raise UserError("--password-env and --no-password contradict each other: give one of them")
+    if time_limit_s <= 0.0:
+        raise UserError("the time limit must be more than 0, such as 60s")
+    reader_role.require_name(name)
+    url = database_url(db_url)
+    reader_role.require_server(url)
+    with opened(url) as engine:
+        place = reader_role.look(engine, name)
+        if only_print:
+            lines = reader_role.statements(
+                place.for_administrator(),
+                name,
+                None,
+                statement_timeout_s=time_limit_s,
+                keep_public=keep_public,
+                role_exists=place.role_exists,
+            )
+            echo("\n".join(reader_role.script(place, name, lines)))
+            return
+        password = None
+        if password_env or not (no_password or place.role_exists):
+            password = _password(name, password_env)
+        made = reader_role.make_reader(
+            engine,
+            name,
+            password,
+            statement_timeout_s=time_limit_s,
+            keep_public=keep_public,
+        )
+    echo(f"{name}: {'made' if made.was_made else 'brought up to date'}, may only read; {made.url}")
+    for each in made.can_still:
+        echo(f"{name} can still {each}, as every role here can")
+
+
+def _password(name: str, variable: str | None) -> str:
+    """From the environment, or asked for; never from the command line, which others can see."""
+    if variable is None:
+        if not sys.stdin.isatty():
+            raise UserError(
+                f"nobody is there to be asked for the password of {name}: --password-env VAR names "
+                "the variable that holds it, --no-password makes a role without one"
+            )
+        return str(click.prompt(f"Password of {name}", hide_input=True, confirmation_prompt=True))
+    password = os.environ.get(variable, "")
+    if not password:
+        raise UserError(f"${variable} is empty: set it to the password of {name}")
+    if not is_text(password):
+        raise UserError(f"${variable} is no text in UTF-8")
+    return password
 
 
 def _report(db_url: str | None, migrate: Callable[[str], "Migrated"]) -> None:

@@ -9,15 +9,17 @@ if TYPE_CHECKING:
 
 
 def check_database(url: str) -> None:
-    """Raises the errors of `db.errors` for a database that is there and cannot be used."""
+    """Raises the errors of `db.errors` for a database that is there and cannot be used, or not
+    written."""
     from db.schema import check_schema
-    from db.session import open_engine, sqlite_path
+    from db.session import open_engine, require_writable, sqlite_path
 
     path = sqlite_path(url)
     engine = open_engine(url)
     try:
         if path is None or path.exists():
             check_schema(engine)
+            require_writable(engine)
     finally:
         engine.dispose()
 

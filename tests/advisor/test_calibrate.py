@@ -57,7 +57,7 @@ def call(
 
 
 def stored(database: Path) -> int:
-    """The calibrations of the cluster under test; those of shipped clusters are in every database."""
+    """Calibrations of the cluster under test; shipped ones are in every database."""
     asked = "SELECT COUNT(*) FROM calibration_sessions WHERE cluster = 'mybox'"
     with closing(sqlite3.connect(database)) as connection:
         (count,) = connection.execute(asked).fetchone()
@@ -267,4 +267,6 @@ def test_clusters_without_a_calibration_says_how_to_make_one(
     assert cli.run(["clusters", "matilda-8xv100", "--db", str(database)]) == 0
     assert "`advisor calibrate --cluster matilda-8xv100` makes one" in capsys.readouterr().out
     assert cli.run(["clusters", "moon", "--db", str(database)]) == 2
-    assert "there is 2-cores-8-ranks, 2-epyc-cores-8-ranks, matilda-8xv100" in capsys.readouterr().err
+    assert (
+        "there is 2-cores-8-ranks, 2-epyc-cores-8-ranks, matilda-8xv100" in capsys.readouterr().err
+    )

@@ -1,7 +1,7 @@
 """A throwaway PostgreSQL server for the session, and one fresh database for each test.
 
-Where no server is installed the tests that need one are skipped, or fail with
-ADVISOR_REQUIRE_SERVICES=1, which CI sets.
+A test that restarts its server has one of its own. Where no server is installed the tests that need
+one are skipped, or fail with ADVISOR_REQUIRE_SERVICES=1, which CI sets.
 """
 
 import os
@@ -11,7 +11,8 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,6 +35,8 @@ class PostgresServer:
 
     folder: Path
     port: int
+    binaries: Path
+    settings: Mapping[str, str]
     made: int = field(default=0)
 
     def url(self, database: str) -> str:
@@ -55,6 +58,24 @@ class PostgresServer:
         """Runs one statement as the superuser, outside a transaction."""
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(statement.encode())
+
+    @property
+    def log(self) -> str:
+        """All that the server wrote."""
+        return (self.folder / "log").read_text(encoding="utf-8", errors="replace")
+
+    def start(self) -> None:
+        """Starts it, and waits until it answers."""
+        options = " ".join(f"-c {name}={value}" for name, value in self.settings.items())
+        self._control("start", "--wait", "--log", str(self.folder / "log"), "--options", options)
+
+    def stop(self, mode: str) -> None:
+        """`fast` ends every session in order; `immediate` is a crash."""
+        self._control("stop", "--wait", "--mode", mode)
+
+    def _control(self, action: str, *options: str) -> None:
+        data = ["--pgdata", str(self.folder / "data")]
+        _run([str(self.binaries / "pg_ctl"), action, *data, *options], self.folder)
 
 
 def _binaries() -> Path | None:
@@ -97,6 +118,20 @@ def _free_port() -> int:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
     """The server, started at first use and gone, process and files, at the end."""
+    with _server({}) as server:
+        yield server
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """A server of the test's own, to be stopped and started; what was committed survives a crash of
+    the server, though not one of the machine."""
+    with _server({"synchronous_commit": "on"}) as server:
+        yield server
+
+
+@contextmanager
+def _server(settings: Mapping[str, str]) -> Iterator[PostgresServer]:
     binaries = _binaries()
     if binaries is None or (os.geteuid() == 0 and not _user_exists()):
         _unavailable("no PostgreSQL server is installed (apt-get install postgresql)")
@@ -105,12 +140,12 @@ def postgres_server() -> Iterator[PostgresServer]:
     if os.geteuid() == 0:
         os.chown(folder, pwd.getpwnam(_USER).pw_uid, -1)
     try:
-        yield _start(binaries, folder)
+        yield _started(binaries, folder, settings)
     finally:
-        _stop(binaries, folder)
+        _gone_for_good(binaries, folder)
 
 
-def _start(binaries: Path, folder: Path) -> PostgresServer:
+def _started(binaries: Path, folder: Path, settings: Mapping[str, str]) -> PostgresServer:
     port = _free_port()
     _run(
         [
@@ -121,19 +156,13 @@ def _start(binaries: Path, folder: Path) -> PostgresServer:
         ],
         folder,
     )
-    settings = {**_SETTINGS, "port": str(port), "unix_socket_directories": str(folder)}
-    options = " ".join(f"-c {name}={value}" for name, value in settings.items())
-    _run(
-        [
-            *(str(binaries / "pg_ctl"), "start", "--wait", "--pgdata", str(folder / "data")),
-            *("--log", str(folder / "log"), "--options", options),
-        ],
-        folder,
-    )
-    return PostgresServer(folder, port)
+    place = {"port": str(port), "unix_socket_directories": str(folder)}
+    server = PostgresServer(folder, port, binaries, {**_SETTINGS, **settings, **place})
+    server.start()
+    return server
 
 
-def _stop(binaries: Path, folder: Path) -> None:
+def _gone_for_good(binaries: Path, folder: Path) -> None:
     pid_file = folder / "data" / "postmaster.pid"
     pid = int(pid_file.read_text().split()[0]) if pid_file.exists() else None
     if pid is not None:

@@ -14,7 +14,7 @@ from db.ingest import finish_campaign, ingest, ingest_file
 from db.migrate import check
 from db.models import Base
 from db.records import CampaignStatus
-from db.session import open_engine, reading
+from db.session import open_engine, reading, writing
 from tests.db import run_records
 
 WRITTEN = (
@@ -342,8 +342,8 @@ def test_a_run_that_another_process_stored_meanwhile_is_known(
     (path,) = run_records.write(tmp_path, run_records.record())
     ingest_file(engine, path)
     before = everything(engine)
-    looks = iter((False, True))
-    monkeypatch.setattr("db.ingest._is_known", lambda *_: next(looks))
+    looks = iter((set(), {run_records.record()["run_id"]}))
+    monkeypatch.setattr("db.ingest._known", lambda *_: next(looks))
     assert not ingest_file(engine, path).is_new
     assert everything(engine) == before
 
@@ -387,3 +387,43 @@ def test_eight_processes_at_once_give_exactly_their_rows(
         "clusters": shipped + 1,
     }
     assert check(shipped_url).problems == ()
+
+
+def test_many_in_a_transaction_as_one_by_one(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Records of several campaigns, mechanisms and workloads, some of them twice, one refused."""
+    made = [
+        *(run_records.record(seed=seed) for seed in range(4)),
+        *(run_records.mechanism_record("ft4+ft2+ft1", seed=seed) for seed in range(2)),
+        run_records.record(seed=5, campaign__campaign="20261130-101500-ab12cd34", run_id="other/1"),
+        run_records.record(seed=6, run_id="other/2", cell__workload="another"),
+        run_records.record("a9", seed=7),
+    ]
+    run_records.write(tmp_path / "first", *made)
+    run_records.write(tmp_path / "again", *made[:3])
+    monkeypatch.setattr("db.ingest.MOST_RECORDS", 5)
+    report = ingest(engine, tmp_path)
+    assert sorted(report.new) == sorted(str(each["run_id"]) for each in made[:-1])
+    assert sorted(report.known) == sorted(str(each["run_id"]) for each in made[:3])
+    (line,) = report.refused
+    assert "no architecture 'a9'" in line
+    together = everything(engine)
+    tables = (*WRITTEN, "campaigns", "workloads", "mechanisms", "compatibility", "software_stacks")
+    with writing(engine) as connection:
+        for name in ("run_records", "run_values", "detections", "recovery_phases", "fault_events"):
+            connection.exec_driver_sql(f"DELETE FROM {name}")
+        for name in ("run_recoveries", "run_saves", "emergency_saves", "runs"):
+            connection.exec_driver_sql(f"DELETE FROM {name}")
+    monkeypatch.setattr("db.ingest.MOST_RECORDS", 1)
+    ingest(engine, tmp_path)
+    one_by_one = everything(engine)
+    assert {name: one_by_one[name] for name in tables} == {name: together[name] for name in tables}
+
+
+def test_a_batch_is_no_larger_than_memory_allows(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_records.write(tmp_path, *(run_records.record(seed=seed) for seed in range(5)))
+    monkeypatch.setattr("db.ingest.MOST_CHARACTERS", 1)
+    assert len(ingest(engine, tmp_path).new) == 5

@@ -1,0 +1,70 @@
+"""When a database is away for a moment, and how long it is waited for.
+
+A connection is dropped, a server restarts, two transactions stand in each other's way: what was
+asked for can be asked again. Anything else is not tried twice.
+"""
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy.exc import DBAPIError, OperationalError
+
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 2.0
+
+_STATES = frozenset(
+    {
+        *("40001", "40P01"),  # serialization failure, deadlock
+        *("57P01", "57P02", "57P03"),  # the server goes down, went down, comes up
+        *("57P05", "25P03"),  # a session was idle for too long
+    }
+)
+_CONNECTION_STATES = "08"
+_COMES_OR_GOES = ("the database system is", "terminating connection")
+"""What a server says that is there and lets nobody in yet, or no more."""
+
+T = TypeVar("T")
+
+
+def is_outage(error: BaseException, was_reached: bool) -> bool:
+    """Whether PostgreSQL's error passes by itself: the connection is gone, the server goes down or
+    comes up, or two transactions stood in each other's way.
+
+    `was_reached`: whether this process reached the database before. One that never did and is
+    refused has more likely a wrong address than a server that restarts.
+    """
+    found = error if isinstance(error, DBAPIError) else error.__cause__
+    if not isinstance(found, DBAPIError):
+        return False
+    state = getattr(found.orig, "sqlstate", None)
+    if found.connection_invalidated or state in _STATES:
+        return True
+    if state:
+        return str(state).startswith(_CONNECTION_STATES)
+    return isinstance(found, OperationalError) and _is_away(str(found.orig), was_reached)
+
+
+def _is_away(message: str, was_reached: bool) -> bool:
+    """Of what hinders a connection, which has no code: whether it passes."""
+    if any(words in message for words in _COMES_OR_GOES):
+        return True
+    return was_reached and "FATAL" not in message  # FATAL: it answered, and does not want us
+
+
+def again(action: Callable[[], T], is_passing: Callable[[Exception], bool], patience_s: float) -> T:
+    """What `action` returns; tried again, after growing pauses, while its error passes.
+
+    For at most `patience_s` seconds from the first error on: then the last one is raised.
+    """
+    pause_s, give_up_at = FIRST_PAUSE_S, None
+    while True:
+        try:
+            return action()
+        except Exception as error:
+            now = time.monotonic()
+            give_up_at = now + patience_s if give_up_at is None else give_up_at
+            if now + pause_s > give_up_at or not is_passing(error):
+                raise
+        time.sleep(pause_s)
+        pause_s = min(2.0 * pause_s, LONGEST_PAUSE_S)
