@@ -90,7 +90,7 @@ class SlurmCluster:
 
     def environment(self) -> dict[str, str]:
         """This process's, with the configuration of this cluster."""
-        return {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf")}
+        return {**os.environ, "PATH": _path(), "SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def run(self, *command: str, check: bool = True) -> str:
         """What a command of SLURM's prints."""
@@ -206,7 +206,11 @@ class SlurmCluster:
 
 def missing_program() -> str | None:
     """A program that SLURM needs and that is not installed; Debian keeps the daemons in sbin."""
-    return next((name for name in PROGRAMS if shutil.which(name) is None), None)
+    return next((name for name in PROGRAMS if shutil.which(name, path=_path()) is None), None)
+
+
+def _path() -> str:
+    return os.pathsep.join([os.environ.get("PATH", os.defpath), "/usr/sbin"])
 
 
 def _environments() -> Iterator[tuple[int, set[bytes]]]:
