@@ -31,7 +31,7 @@ from advisor.launchers.slurm.stopping import StopAsked
 from db.campaign_store import CampaignLostError, OpenCell
 from db.errors import AnotherClusterError
 from db.ingest import ASIDE
-from db.records import CellStatus, RunValidity
+from db.records import CellStatus
 from db.run_record import INTERRUPTED, Record
 
 _MOST_CRASHES = 2
@@ -138,6 +138,7 @@ class Follower:
                 for task in self._tasks:
                     task.cells.pop(cell.ordinal, None)
         self._tasks = [task for task in self._tasks if task.cells]
+        self._given_up.clear()  # what ran on other hardware is put aside, and sent again
 
     # Sending
 
@@ -200,13 +201,14 @@ class Follower:
 
     def _states(self, job: Job) -> dict[int, TaskState]:
         """The states of all tasks of a job: those that left the queue are asked of the accounting,
-        if there is one."""
+        if there is one. What it takes for running, though it is in no queue, is gone."""
         found = self._scheduler.states(job)
         missing = {task.number for task in self._tasks if task.job == job} - found.keys()
         if not missing:
             return found
         accounted = self._scheduler.accounted(job)
-        return {**found, **{number: accounted.get(number, TaskState(GONE)) for number in missing}}
+        over = {number: state for number, state in accounted.items() if state.is_over}
+        return {**found, **{number: over.get(number, TaskState(GONE)) for number in missing}}
 
     def _look_at(self, task: Task, state: TaskState) -> None:
         if not state.waits:  # else it has not begun, or begins anew
@@ -229,6 +231,7 @@ class Follower:
 
     def _close(self, task: Task, state: TaskState, heard: Heard) -> None:
         """The task has ended: what of its cells has no result says why."""
+        _read_anew(self._place.folder.parent)
         is_crash = state.is_crash and not heard.stopped
         what = heard.stopped if state.is_crash and heard.stopped else state.words()
         why = f"{what}, SLURM job {task.name}"
@@ -307,14 +310,13 @@ class Follower:
             reason = "its record was refused"
             self._run.shown.event({"event": "run-failed", "run": cell.ordinal, "reason": reason})
             return
-        is_valid = record.validity is RunValidity.VALID
         self._run.shown.event(
             {
                 "event": "run-finished",
                 "run": cell.ordinal,
                 "record": str(path),
                 "outcome": str(record.outcome),
-                "validity": "valid" if is_valid else "invalid",
+                "validity": str(record.validity),
                 "reasons": list(record.validity_reasons),
                 "wall_s": record.wall_s,
             }
@@ -363,12 +365,17 @@ def _chunks(cells: Sequence[OpenCell], size: int) -> Iterator[Sequence[OpenCell]
 
 
 def _is_there(path: Path) -> bool:
-    """Whether the file is there. The folder is read for it: that asks a network file system anew,
-    which may remember for a minute that there was none."""
+    """Whether the file is there."""
     try:
-        return path.name in {entry.name for entry in path.parent.iterdir()}
+        return path.name in _read_anew(path.parent)
     except OSError:
         return False
+
+
+def _read_anew(folder: Path) -> set[str]:
+    """The names in a folder. Reading it asks a network file system anew, which may remember for a
+    minute that a file was not there."""
+    return {entry.name for entry in folder.iterdir()}
 
 
 def _is_cut_off(path: Path) -> bool:

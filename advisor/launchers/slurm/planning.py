@@ -81,7 +81,7 @@ def planned_there(
     path = place.folder / _PLAN
     job = place.job(campaign, "plan")
     say(f"SLURM job {job.job} makes the plan on a compute node")
-    was_over = False
+    was_over, waits_for = False, ""
     while not stop.count:
         is_there = path.name in {entry.name for entry in place.folder.iterdir()}
         if is_there:
@@ -92,6 +92,9 @@ def planned_there(
             state = TaskState("")
         if state.is_over and was_over:
             raise AdvisorError(_without_plan(place, job.job, state))
+        if state.waits and state.reason not in ("", waits_for):
+            waits_for = state.reason
+            say(f"in the queue: {waits_for}")
         was_over = state.is_over
         stop.wait(poll_s)
     scheduler.cancel(job)
