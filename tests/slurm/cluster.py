@@ -89,8 +89,11 @@ class SlurmCluster:
                 process.wait()
 
     def environment(self) -> dict[str, str]:
-        """This process's, with the configuration of this cluster."""
-        return {**os.environ, "PATH": _path(), "SLURM_CONF": str(self.folder / "slurm.conf")}
+        """This process's, with the configuration of this cluster, and no other settings of SLURM's
+        programs."""
+        settings = ("SQUEUE_", "SBATCH_", "SLURM_")
+        plain = {name: v for name, v in os.environ.items() if not name.startswith(settings)}
+        return {**plain, "PATH": _path(), "SLURM_CONF": str(self.folder / "slurm.conf")}
 
     def run(self, *command: str, check: bool = True) -> str:
         """What a command of SLURM's prints."""
@@ -138,7 +141,7 @@ class SlurmCluster:
         self.folder.chmod(0o755)
         self._start_munge()
         controller, *ports = _free_ports(1 + len(self.nodes))
-        host = socket.gethostname()
+        host = socket.gethostname().partition(".")[0]
         lines = [
             f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} CPUs=2"
             " RealMemory=1000 State=UNKNOWN"
