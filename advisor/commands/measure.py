@@ -306,9 +306,7 @@ def unfinished_words(measured: "Measured") -> str:
         run_id, why = next(iter(left.items()))
         cells = "1 cell is" if len(left) == 1 else f"{len(left)} cells are"
         said = f"{cells} open, {run_id} because {why}"
-    return (
-        f"campaign {measured.campaign} is not finished: {said}; go on with `{measured.go_on}`"
-    )
+    return f"campaign {measured.campaign} is not finished: {said}; go on with `{measured.go_on}`"
 
 
 def _seconds(value_s: float | None) -> str | None:

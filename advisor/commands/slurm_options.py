@@ -23,7 +23,9 @@ def _nodes(text: str) -> int:
 
 def _name(text: str) -> str:
     if not text or not text.isprintable() or any(c.isspace() or c in "\"'\\#" for c in text):
-        raise UserError(f"{text!r} is no name that sbatch takes: write it without blanks and quotes")
+        raise UserError(
+            f"{text!r} is no name that sbatch takes: write it without blanks and quotes"
+        )
     return text
 
 
@@ -38,9 +40,7 @@ _OPTIONS = (
     click.option("--partition", type=_NAME, help="SLURM's partition."),
     click.option("--account", type=_NAME, help="SLURM's account."),
     click.option("--qos", type=_NAME, help="SLURM's quality of service."),
-    click.option(
-        "--nodes", type=Parsed("number", _nodes), help="Nodes of a run: 1.  [default: 1]"
-    ),
+    click.option("--nodes", type=Parsed("number", _nodes), help="Nodes of a run: 1.  [default: 1]"),
     click.option(
         "--gpus-per-node", type=_NAME, help="GPUs of a task: a number, or a kind such as h200:8."
     ),

@@ -82,7 +82,9 @@ class LocalLauncher:
         cell = self._in_hand()
         self._deaths[cell.ordinal] = self._deaths.get(cell.ordinal, 0) + 1
         if self._deaths[cell.ordinal] >= _MOST_DEATHS:
-            run.settle(cell, CellStatus.FAILED, f"the harness was killed in it {_MOST_DEATHS} times")
+            run.settle(
+                cell, CellStatus.FAILED, f"the harness was killed in it {_MOST_DEATHS} times"
+            )
         else:
             run.settle(cell, CellStatus.STALE, "the harness was killed")
         return True

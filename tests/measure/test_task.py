@@ -14,6 +14,7 @@ import pytest
 
 from measure import campaign
 from measure.campaign import has_result
+from measure.errors import HarnessError
 from tests.measure.harness import MARK, wait_until_gone
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
@@ -144,7 +145,7 @@ def test_a_run_whose_folder_was_taken_writes_no_record(tmp_path: Path) -> None:
     campaign._require_same(folder, ours)
     folder.rename(tmp_path / "run.aside-1")
     folder.mkdir()
-    with pytest.raises(campaign.HarnessError, match="another process runs this cell now"):
+    with pytest.raises(HarnessError, match="another process runs this cell now"):
         campaign._require_same(folder, ours)
 
 

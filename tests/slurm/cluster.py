@@ -132,8 +132,10 @@ class SlurmCluster:
     def wait_for_nodes(self, states: str = "idle") -> None:
         """Waits until all nodes are in one of these states."""
         self._wait(
-            lambda: len(self.run("sinfo", "-h", "-N", "-t", states, "-o", "%N").split())
-            == len(self.nodes),
+            lambda: (
+                set(self.run("sinfo", "-h", "-N", "-t", states, "-o", "%N").split())
+                == set(self.nodes)
+            ),
             f"the nodes to be {states}",
         )
 

@@ -18,9 +18,11 @@ def running_slurm() -> Iterator[SlurmCluster]:
         why = f"no {missing} is installed (apt-get install slurm-wlm munge)" if missing else ""
         _unavailable(why or "SLURM's daemons are started as root")
     # Not in pytest's folder, which nobody else may enter: SLURM's programs look at the way to it.
-    with tempfile.TemporaryDirectory(prefix="advisor-slurm-") as folder:
-        with SlurmCluster(Path(folder), nodes=3) as cluster:
-            yield cluster
+    with (
+        tempfile.TemporaryDirectory(prefix="advisor-slurm-") as folder,
+        SlurmCluster(Path(folder), nodes=3) as cluster,
+    ):
+        yield cluster
 
 
 @pytest.fixture

@@ -169,9 +169,7 @@ def test_an_interruption_leaves_the_tasks_in_the_hands_of_slurm(
     assert code == 130
     job = slurm.tasks("RUNNING")[0].partition("_")[0]
     said, last = err.splitlines()[-2:]
-    assert said == (
-        f"2 tasks are in SLURM's hands, and go on: `scancel {job}` would end them"
-    )
+    assert said == (f"2 tasks are in SLURM's hands, and go on: `scancel {job}` would end them")
     assert "go on with `advisor measure --resume " in last
     assert len(slurm.tasks("RUNNING")) == 2
 
@@ -202,7 +200,7 @@ def test_a_cell_that_breaks_its_task_twice_has_failed(
         (["--sbatch", "constraint"], "is no option of sbatch: write it as --constraint=h200"),
         (["--time", "60"], "60 has no unit: write 60s, 60m or 60h"),
         (["--architecture", "a9"], "unknown architecture 'a9'"),
-        (["--folder", "/tmp/a%b"], "has a character that sbatch reads in its own way"),
+        (["--folder", "/nowhere/a%b"], "has a character that sbatch reads in its own way"),
     ],
 )
 def test_a_mistake_is_one_line_and_nothing_is_sent(

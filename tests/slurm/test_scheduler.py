@@ -57,9 +57,7 @@ def test_a_job_is_known_by_id_name_and_time(slurm: SlurmCluster, tmp_path: Path)
     assert log.read_text().splitlines()[0] == "a b 0"
 
 
-def test_a_requeued_task_is_still_the_job_and_not_over(
-    slurm: SlurmCluster, tmp_path: Path
-) -> None:
+def test_a_requeued_task_is_still_the_job_and_not_over(slurm: SlurmCluster, tmp_path: Path) -> None:
     job = sent(tmp_path, ["sleep", "300"], tasks=1)
     scheduler, task = Scheduler(), f"{job.job}_0"
     wait_until(lambda: slurm.tasks("RUNNING") == [task], "the task")

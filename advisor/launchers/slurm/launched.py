@@ -95,8 +95,8 @@ class SlurmLauncher:
         return "\n".join(f"==> {place.folder / name} <==\n{text}" for name, text in texts.items())
 
     def _checked(self) -> tuple[Limits, Event]:
-        """The cluster's limits, and the plan as it would be here. Raises UserError where SLURM would
-        never run the tasks, or the cells cannot be run."""
+        """The cluster's limits, and the plan as it would be here. Raises UserError where SLURM
+        could never run the tasks, or the cells cannot be run."""
         check_path(self._folder)
         limits = self._scheduler.limits()
         if limits.cluster and not any(word.startswith("--cluster=") for word in self._arguments):
@@ -153,9 +153,7 @@ class ResumingLauncher:
         run.at_once = settings.array_limit
         run.show_plan()
         with StopAsked() as stop:
-            follower = Follower(
-                run, self._scheduler, limits, place, settings, stop, POLL_S
-            )
+            follower = Follower(run, self._scheduler, limits, place, settings, stop, POLL_S)
             follower.follow()
             return Followed(stop.count)
 

@@ -84,7 +84,9 @@ class Place:
         try:
             return SlurmSettings.from_json(json.loads(path.read_text("utf-8")))
         except (OSError, ValueError, TypeError) as error:
-            raise AdvisorError(f"{path}: cannot read the settings of the campaign: {error}") from error
+            raise AdvisorError(
+                f"{path}: cannot read the settings of the campaign: {error}"
+            ) from error
 
     def write(self, name: str, text: str) -> Path:
         """Writes a file for good: whole or not at all, whoever is killed."""
@@ -146,7 +148,7 @@ class Place:
 
     @contextmanager
     def submitting(self) -> Iterator[int]:
-        """Holds the lock of the folder, whose descriptor sbatch gets too: so whoever goes on after a
+        """Holds the lock of the folder, whose descriptor sbatch gets too: whoever goes on after a
         controller was killed waits until the sbatch of that one has ended."""
         descriptor = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:

@@ -8,7 +8,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from advisor.errors import AdvisorError, UserError
 from advisor.harness import Event, harness_environment

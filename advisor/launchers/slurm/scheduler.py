@@ -96,9 +96,7 @@ class Scheduler:
 
     def test(self, script: str, options: Sequence[str]) -> None:
         """Raises UserError where SLURM could never run a script of this text."""
-        asked = self._asked(
-            ["sbatch", "--test-only"], submitting_environment(options), script
-        )
+        asked = self._asked(["sbatch", "--test-only"], submitting_environment(options), script)
         if asked.returncode:
             raise UserError(f"SLURM could not run this: {parse_refusal(asked.stderr)}")
 
@@ -138,8 +136,16 @@ class Scheduler:
         """The tasks that SLURM knows, ended ones for some minutes (MinJobAge). Raises
         SilentSchedulerError."""
         asked = self._asked(
-            ["squeue", "-h", "-r", "--states=all", *_cluster(job), f"--jobs={job.job}"]
-            + ["-o", SQUEUE_FORMAT]
+            [
+                "squeue",
+                "-h",
+                "-r",
+                "--states=all",
+                *_cluster(job),
+                f"--jobs={job.job}",
+                "-o",
+                SQUEUE_FORMAT,
+            ]
         )
         if asked.returncode and "Invalid job id" not in asked.stderr:
             raise SilentSchedulerError(f"SLURM does not answer: {_last_line(asked.stderr)}")
@@ -151,8 +157,17 @@ class Scheduler:
         if shutil.which("sacct") is None:
             return {}
         asked = self._asked(
-            ["sacct", "-n", "-P", "-X", *_cluster(job), f"--jobs={job.job}", "-o", SACCT_FORMAT]
-            + [f"--starttime={job.written_at[:10]}"]
+            [
+                "sacct",
+                "-n",
+                "-P",
+                "-X",
+                *_cluster(job),
+                f"--jobs={job.job}",
+                "-o",
+                SACCT_FORMAT,
+                f"--starttime={job.written_at[:10]}",
+            ]
         )
         return {} if asked.returncode else parse_sacct(asked.stdout, job)
 

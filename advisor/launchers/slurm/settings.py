@@ -90,5 +90,7 @@ def sbatch_option(text: str) -> str:
     if not name.startswith("-") or not plain:
         raise UserError(f"{text!r} is no option of sbatch: write it as --constraint=h200")
     if known in _OURS:
-        raise UserError(f"{name} cannot be given to sbatch: this command has it from its own options")
+        raise UserError(
+            f"{name} cannot be given to sbatch: this command has it from its own options"
+        )
     return text

@@ -1,4 +1,4 @@
-"""The files of a campaign under SLURM: written here, read by the harness, read again after a kill."""
+"""The files of a campaign under SLURM: written here, read by the harness, and after a kill."""
 
 import fcntl
 import json
@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -71,21 +72,24 @@ def test_what_the_harness_says_is_heard_here(tmp_path: Path) -> None:
     emit("run-started", {"run": 5, "of": 9})
     emit("run-failed", {"run": 5, "reason": "a bug"})
     heard = place.heard(2, 7)
-    assert (heard.running, heard.finished, heard.failed) == (None, {4}, {5: "a bug"})
+    assert (heard.running, set(heard.finished), dict(heard.failed)) == (None, {4}, {5: "a bug"})
 
 
-def lines(*events: dict[str, object]) -> list[str]:
+def lines(*events: dict[str, Any]) -> list[str]:
     return [json.dumps(event) for event in events]
 
 
 def test_a_requeued_task_forgets_what_stopped_it() -> None:
-    first = [{"event": "task-started"}, {"event": "run-started", "run": 1}]
-    told = [{"event": "run-finished", "run": 1}, {"event": "end", "signal": "SIGTERM"}]
+    first: list[dict[str, Any]] = [{"event": "task-started"}, {"event": "run-started", "run": 1}]
+    told: list[dict[str, Any]] = [
+        {"event": "run-finished", "run": 1},
+        {"event": "end", "signal": "SIGTERM"},
+    ]
     stopped = heard_in(lines(*first, *told))
     assert stopped.stopped == "it was told to stop by SIGTERM"
-    assert (stopped.running, stopped.finished) == (None, {1})
+    assert (stopped.running, set(stopped.finished)) == (None, {1})
     again = heard_in(lines(*first, *told, *first))
-    assert (again.running, again.finished, again.stopped) == (1, set(), "")
+    assert (again.running, len(again.finished), again.stopped) == (1, 0, "")
 
 
 def test_a_task_that_was_killed_was_in_its_last_cell_until_it_starts_again() -> None:
