@@ -11,7 +11,7 @@ from tests.integration.campaigns import arguments, ask, started
 DEADLINE_S = 500
 SLURM = ("--launcher", "slurm")
 SMOKE = (
-    *("--architecture", "a2", "--profile", "smoke", "--world-size", "2", "--device", "cpu"),
+    *("--architecture", "a2", "--profile", "smoke", "--world-size", "3", "--device", "cpu"),
     *("--cluster", "tiny"),
 )
 MANY = (*SMOKE, "--mechanism", "ft1,ft9", "--trace", "none,f1", "--steps", "40")
