@@ -53,7 +53,7 @@ def test_the_rows_of_24_cells_are_those_of_the_local_launcher(
     here, there = tmp_path / "here", tmp_path / "there"
     here.mkdir()
     there.mkdir()
-    code, out, err = ended(begun(mark, there, *MANY, *SLURM, "--seeds", "6", "--group", "2"))
+    code, out, err = ended(begun(mark, there, *MANY, *SLURM, "--seeds", "6"))
     assert code == 0, err
     assert "24 of 24 runs stored" in out
     assert_whole(there, 24)
@@ -71,7 +71,7 @@ def test_cancelled_tasks_a_crashed_node_and_a_requeue_leave_24_complete_rows(
     slurm: SlurmCluster, mark: str, tmp_path: Path
 ) -> None:
     random_ = random.Random(_SEED)
-    controller = begun(mark, tmp_path, *MANY, *SLURM, "--seeds", "6", "--group", "2")
+    controller = begun(mark, tmp_path, *MANY, *SLURM, "--seeds", "6", "--group", "3")
     wait_until(lambda: len(training(tmp_path)) >= 3, "three tasks that train")
     cancelled = random_.sample(slurm.tasks("PENDING", "RUNNING"), 3)
     slurm.run("scancel", *cancelled)

@@ -26,7 +26,7 @@ from advisor.launchers.slurm.planning import script_environment
 from advisor.launchers.slurm.scheduler import Limits, Scheduler, SilentSchedulerError
 from advisor.launchers.slurm.script import Script
 from advisor.launchers.slurm.settings import SlurmSettings
-from advisor.launchers.slurm.states import GONE, Job, TaskState
+from advisor.launchers.slurm.states import CANCELLED, GONE, Job, TaskState
 from advisor.launchers.slurm.stopping import StopAsked
 from db.campaign_store import CampaignLostError, OpenCell
 from db.errors import AnotherClusterError
@@ -48,6 +48,9 @@ class Task:
     cells: dict[int, OpenCell]
     """Those that are not settled, by ordinal."""
     begun: set[int] = field(default_factory=set)
+    waited: bool = False
+    """Whether it was in the queue the last time that SLURM listed it. Without accounting nothing
+    is left of a task that is cancelled there."""
     was_over: bool = False
     """Whether SLURM said the last time that it has ended. Once is not enough: a task that is
     requeued looks so for a moment, and a record may reach us later than the end of its job."""
@@ -154,7 +157,7 @@ class Follower:
         file = max(self._place.numbers(), default=0) + 1
         job = self._send(file, groups)
         self._tasks += [
-            Task(job, file, number, {cell.ordinal: cell for cell in group})
+            Task(job, file, number, {cell.ordinal: cell for cell in group}, waited=True)
             for number, group in enumerate(groups)
         ]
         of = "" if size == 1 else f", of up to {size} cells each"
@@ -203,12 +206,15 @@ class Follower:
         """The states of all tasks of a job: those that left the queue are asked of the accounting,
         if there is one. What it takes for running, though it is in no queue, is gone."""
         found = self._scheduler.states(job)
-        missing = {task.number for task in self._tasks if task.job == job} - found.keys()
+        missing = [t for t in self._tasks if t.job == job and t.number not in found]
         if not missing:
             return found
-        accounted = self._scheduler.accounted(job)
-        over = {number: state for number, state in accounted.items() if state.is_over}
-        return {**found, **{number: over.get(number, TaskState(GONE)) for number in missing}}
+        accounted = self._scheduler.accounted(job).items()
+        over = {number: state for number, state in accounted if state.is_over}
+        for task in missing:
+            gone = TaskState(CANCELLED if task.waited else GONE)
+            found[task.number] = over.get(task.number, gone)
+        return found
 
     def _look_at(self, task: Task, state: TaskState) -> None:
         if not state.waits:  # else it has not begun, or begins anew
@@ -216,6 +222,8 @@ class Follower:
             self._hear(task, heard)
             if state.is_over and task.was_over:
                 self._close(task, state, heard)
+        if not state.is_over:
+            task.waited = state.waits
         task.was_over = state.is_over
 
     def _hear(self, task: Task, heard: Heard) -> None:

@@ -29,6 +29,7 @@ ENDINGS: Mapping[str, str] = {
 }
 """States in which a task ends for good, unless it is requeued, in words. In any other state, also
 one that a later version invents, a task may still do something."""
+CANCELLED = "CANCELLED"
 GONE = "GONE"
 """Our own: the scheduler does not know the task any more, and no accounting tells what became of
 it."""
