@@ -86,7 +86,9 @@ def test_a_plan_is_said_or_written_or_refused(mark: str, tmp_path: Path) -> None
     refused = json.loads(out.read_text())
     assert refused["event"] == "refused"
     assert refused["reason"].startswith("unknown mechanism 'ft99'")
-    assert started(mark, *words).wait(90) == 0
+    process = started(mark, *words)
+    _, err = process.communicate(timeout=90)
+    assert (process.returncode, err) == (0, "")
     assert json.loads(out.read_text())["runs"] == 1
     assert list(tmp_path.glob(".plan*")) == []
 
