@@ -69,7 +69,7 @@ class SlurmLauncher:
             event = self._planned(run, stop)
             if event is None:
                 return Followed(stop.count)
-            run.at_once = self._settings.array_limit
+            run.at_once = self._settings.at_once(_profiles(event["cells"]))
             run.plan(event)
             follower = Follower(
                 run, self._scheduler, limits, self._place, self._settings, stop, POLL_S
@@ -85,7 +85,7 @@ class SlurmLauncher:
             HandedCell(ordinal, len(event["cells"]), cell)
             for ordinal, cell in enumerate(event["cells"], start=1)
         ]
-        size = settings.group_of([cell["job"]["profile"] for cell in event["cells"]])
+        size = settings.group_of(_profiles(event["cells"]))
         groups = [cells[at : at + size] for at in range(0, len(cells), size)][: limits.most_tasks]
         texts = {
             "job-plan.sh": self._plan_script().text(),
@@ -150,12 +150,17 @@ class ResumingLauncher:
         settings = place.settings().changed(self._given)
         limits = self._scheduler.limits()
         place.make(settings)
-        run.at_once = settings.array_limit
+        run.at_once = settings.at_once(_profiles([c.parameters for c in run.open_cells()]))
         run.show_plan()
         with StopAsked() as stop:
             follower = Follower(run, self._scheduler, limits, place, settings, stop, POLL_S)
             follower.follow()
             return Followed(stop.count)
+
+
+def _profiles(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The profile of each cell."""
+    return [str(cell["job"]["profile"]) for cell in cells]
 
 
 def _new_campaign_id() -> str:

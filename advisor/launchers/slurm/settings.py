@@ -70,6 +70,11 @@ class SlurmSettings:
         """How many cells a task has, of cells of these profiles."""
         return self.group or min((GROUPS.get(name, 1) for name in profiles), default=1)
 
+    def at_once(self, profiles: Sequence[str]) -> int:
+        """How many tasks of cells of these profiles can run at the same time."""
+        tasks = ceil(len(profiles) / self.group_of(profiles))
+        return max(1, min(self.array_limit, tasks))
+
 
 def slurm_time(seconds: float) -> str:
     """`2-03:04:05`; parts of a second count as one."""

@@ -69,3 +69,8 @@ def test_further_options(option: str) -> None:
 def test_options_that_sbatch_must_not_get(option: str) -> None:
     with pytest.raises(UserError):
         sbatch_option(option)
+
+
+def test_no_more_tasks_run_at_once_than_there_are() -> None:
+    settings = SlurmSettings(array_limit=3)
+    assert [settings.at_once(["smoke"] * cells) for cells in (0, 1, 8, 9, 100)] == [1, 1, 1, 2, 3]
