@@ -1,4 +1,4 @@
-"""Runs a campaign: hands its cells to the harness one by one, stores what each showed, marks it.
+"""Runs a campaign: has its cells run by a launcher, stores what each showed, marks it.
 
 The database knows of every cell before it runs. So whatever is killed, whoever goes on finds each
 cell where it was: done, to be run again, or done but not yet marked, which its record says.
@@ -6,7 +6,6 @@ cell where it was: done, to be run again, or done but not yet marked, which its 
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -16,7 +15,8 @@ from sqlalchemy import Engine
 from advisor.campaign_summary import TupleSummary, summarise
 from advisor.drift import Drift, drift_of
 from advisor.errors import AdvisorError
-from advisor.harness import Event, Harness, harness_command
+from advisor.harness import Event
+from advisor.launchers.launcher import Ended, Launcher
 from advisor.processes import is_gone, this_process
 from advisor.seeds import more_seeds
 from advisor.time_left import Kind, kind_of
@@ -29,13 +29,12 @@ from db.harvest import HarvestReport, harvest
 from db.ingest import RECORD_NAME, ingest_record
 from db.records import CampaignStatus, CellStatus, RunValidity
 from db.run_queries import RunFilter, list_runs
-from db.run_record import INTERRUPTED, read_record
+from db.run_record import INTERRUPTED, Record, read_record
 from db.session import reading
 from db.validation_store import settle
 
 BEAT_S = 5.0
-_MOST_DEATHS = 2
-"""A cell in which the harness was killed so often has failed: it may be what kills it."""
+OTHER_HARDWARE = "it ran on other hardware than the campaign's"
 _MOST_RUNS = 1_000_000
 
 
@@ -64,6 +63,8 @@ class Measured:
     refused: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     """One line for each cell of this command that is no evidence."""
+    left: dict[str, str] = field(default_factory=dict)
+    """Why cells that were begun, or were to be, are open again: run id -> reason."""
     harvested: list[HarvestReport] = field(default_factory=list)
     tuples: list[TupleSummary] = field(default_factory=list)
     drift: Drift | None = None
@@ -78,8 +79,8 @@ class Measured:
 class CampaignRun:
     """One controller of one campaign, from the plan (or from where another one stopped) on.
 
-    with CampaignRun(open_database, shown) as run:
-        run.follow(child)
+    What is planned, stored and marked is here; how cells are brought to run is the launcher's
+    (`advisor/launchers`), which calls what is public here.
     """
 
     def __init__(
@@ -93,14 +94,17 @@ class CampaignRun:
         is_check: bool = False,
     ) -> None:
         self.measured = Measured()
-        self._open_database, self._shown = open_database, shown
+        self.shown = shown
+        self.taken: Taken | None = None
+        """The campaign, once it is planned or taken over."""
+        self.at_once = 1
+        """How many cells run at the same time, for the time that is left."""
+        self.on_lost: Callable[[], None] = lambda: None
+        """Called, in another thread, when another controller has taken the campaign."""
+        self._open_database = open_database
         self._folder, self._target, self._on_plan = folder, target, on_plan
         self._is_check = is_check
         self._me = this_process()
-        self._taken: Taken | None = None
-        self._cell: OpenCell | None = None
-        self._deaths: dict[int, int] = {}
-        self._child: Harness | None = None
         self._lost = threading.Event()
         self._over = threading.Event()
         self._heart = threading.Thread(target=self._beat, daemon=True)
@@ -113,47 +117,140 @@ class CampaignRun:
         if self._heart.is_alive():
             self._heart.join()
 
-    def resume(self, campaign: str) -> list[str]:
-        """Takes the campaign; returns the command of a harness that goes on with it. Raises
-        CampaignRunsError, NotFoundError."""
+    @property
+    def is_lost(self) -> bool:
+        """Whether another controller has taken the campaign: nothing more can be stored."""
+        return self._lost.is_set()
+
+    def resume(self, campaign: str) -> None:
+        """Takes a campaign that nobody runs. Raises CampaignRunsError, NotFoundError."""
         engine = self._open_database()
         self._has(campaign_store.take_over(engine, campaign, self._me, is_gone))
-        return self.command()
 
-    def command(self) -> list[str]:
-        """A harness for cells that are planned already."""
-        taken = self._taken
-        assert taken is not None
-        told = {
-            "campaign": taken.campaign,
-            "cluster": taken.cluster,
-            "folder": taken.folder,
-            "command": taken.command,
-            "first-seed": taken.seed,
-            "created-at": taken.created_at,
-        }
-        return harness_command([f"--{name}={value}" for name, value in told.items()])
+    def plan(self, event: Event) -> None:
+        """Stores the plan that a harness said: from now on every cell is a row. Raises
+        InvalidDataError."""
+        plan = read_plan(event, str(self._folder))
+        stored = campaign_store.store_plan(
+            self._open_database(), plan, self._me, self._target, is_check=self._is_check
+        )
+        self._has(stored)
+        if self._on_plan is not None:
+            engine = self._open_database()
+            self._on_plan(engine, campaign_store.all_cells(engine, stored))
+        self.show_plan()
 
-    def follow(self, child: Harness) -> bool:
-        """Hands the child cell after cell, until there is none or it ends; True if it was killed in
-        the middle of a cell, and another harness should go on."""
-        self._child = child
-        for event in child.events():
-            self._shown.event(event)
-            self._take(event, child)
-        if self._lost.is_set():
-            raise CampaignLostError(f"campaign {self.measured.campaign} was taken over")
-        killed = (child.exit_code or 0) < 0 and not child.interrupts
-        return killed and self._count_death()
+    def show_plan(self) -> None:
+        """The plan in the words of the display, which counts what was done before as well."""
+        cells = campaign_store.all_cells(self._open_database(), self._taken_now())
+        self.measured.planned = len(cells)
+        done: dict[Kind, list[float]] = {}
+        for cell in cells:
+            if cell.wall_s is not None:
+                done.setdefault(_kind(cell), []).append(cell.wall_s)
+        self.shown.event(
+            {
+                "event": "planned",
+                "runs": len(cells),
+                "done": done,
+                "left": [_kind(cell) for cell in cells if cell.is_open],
+                "at_once": self.at_once,
+                "campaign": self.measured.campaign,
+                "cluster": self.measured.cluster,
+                "folder": self.measured.folder,
+            }
+        )
+
+    def open_cells(self) -> list[OpenCell]:
+        """The cells that are still to run, in their order; records of some may be there."""
+        return campaign_store.open_cells(self._open_database(), self._taken_now())
+
+    def next_cell(self) -> OpenCell | None:
+        """The next open cell, marked as running; of more seeds where more are wanted."""
+        cell = campaign_store.claim(self._open_database(), self._taken_now(), self._me)
+        if cell is None and self.add_seeds():
+            cell = campaign_store.claim(self._open_database(), self._taken_now(), self._me)
+        return cell
+
+    def begin(self, cell: OpenCell) -> None:
+        """Marks this very cell as running, if it is open."""
+        campaign_store.claim(self._open_database(), self._taken_now(), self._me, cell.ordinal)
+
+    def record_path(self, cell: OpenCell) -> Path:
+        """Where the record of the cell's run is, or will be."""
+        return Path(self._taken_now().folder) / cell.run_id / RECORD_NAME
+
+    def add_seeds(self) -> bool:
+        """Plans more runs of the tuples that are not known well enough; whether there are any."""
+        engine, taken = self._open_database(), self._taken_now()
+        if taken.target is None:
+            return False
+        planned = campaign_store.all_cells(engine, taken)
+        with reading(engine) as connection:
+            wanted = RunFilter(campaign=taken.campaign)
+            runs = list_runs(connection, wanted, limit=_MOST_RUNS)
+        more = more_seeds(planned, runs, taken.target)
+        if not more:
+            return False
+        campaign_store.add_cells(engine, taken, [CellPart.model_validate(cell) for cell in more])
+        fraction = taken.target.fraction
+        self.shown.say(f"{len(more)} more runs, for intervals within {fraction:.3g}")
+        self.show_plan()
+        return True
+
+    def store(self, cell: OpenCell, path: Path) -> Record | None:
+        """Stores the run of a cell and marks it; returns what the record says.
+
+        A run that was ended before its end is not stored: its cell is stale. None where the record
+        is refused: the cell has failed then. Raises AnotherClusterError.
+        """
+        measured = self.measured
+        try:
+            file = read_record(path)
+            record = file.record
+            if record.run_id != cell.run_id:
+                raise InvalidDataError(f"{path}: it is of run {record.run_id!r}, not of its folder")
+            if INTERRUPTED in record.validity_reasons:
+                self.settle(cell, CellStatus.STALE, INTERRUPTED)
+                return record
+            ingest_record(self._open_database(), file, CampaignStatus.RUNNING)
+        except AnotherClusterError:
+            self.settle(cell, CellStatus.STALE, OTHER_HARDWARE)
+            raise
+        except InvalidDataError as error:
+            measured.refused.append(str(error))
+            self.shown.say(f"not stored: {error}")
+            self.settle(cell, CellStatus.FAILED, f"not stored: {error}")
+            return None
+        measured.stored.append(record.run_id)
+        if record.validity is RunValidity.VALID:
+            self.settle(cell, CellStatus.COMPLETE, wall_s=record.wall_s)
+        else:
+            self.settle(cell, CellStatus.FAILED, "; ".join(record.validity_reasons), record.wall_s)
+        return record
+
+    def settle(
+        self, cell: OpenCell, status: CellStatus, reason: str = "", wall_s: float | None = None
+    ) -> None:
+        """Marks what became of a cell."""
+        said = " ".join(reason.replace("\x00", " ").split())
+        campaign_store.settle(
+            self._open_database(), self._taken_now(), cell.ordinal, status, said, wall_s
+        )
+        self.measured.left.pop(cell.run_id, None)
+        if status is CellStatus.FAILED:
+            self.measured.failed.append(f"{cell.run_id}: {said}")
+        elif status is CellStatus.STALE:
+            self.measured.left[cell.run_id] = said
 
     def finish(self) -> None:
         """Gives the campaign back, pools the cluster's runs, reads what the campaign showed."""
         self._over.set()
-        if self._taken is None or self._lost.is_set():
+        if self.taken is None or self._lost.is_set():
             return
         engine, measured = self._open_database(), self.measured
         try:
-            measured.status = campaign_store.let_go(engine, self._taken)
+            measured.status = campaign_store.let_go(engine, self.taken)
             settle(engine)
             measured.harvested.append(harvest(engine, measured.cluster))
             with reading(engine) as connection:
@@ -166,156 +263,25 @@ class CampaignRun:
         measured.stored = sorted(run.run_id for run in runs)
         measured.tuples = summarise(runs)
 
-    def _take(self, event: Event, child: Harness) -> None:
-        kind = event["event"]
-        if kind == "plan":
-            plan = read_plan(event, str(self._folder))
-            stored = campaign_store.store_plan(
-                self._open_database(), plan, self._me, self._target, is_check=self._is_check
-            )
-            self._has(stored)
-            if self._on_plan is not None:
-                engine = self._open_database()
-                self._on_plan(engine, campaign_store.all_cells(engine, stored))
-            self._show_plan()
-        elif kind == "ready":
-            self._find_records()
-            self._show_plan()
-        elif kind == "run-finished":
-            self._store(Path(str(event["record"])))
-        elif kind == "run-failed":
-            self._settle(CellStatus.FAILED, str(event["reason"]))
-        else:
-            return
-        self._hand_next(child)
-
     def _has(self, taken: Taken) -> None:
-        self._taken = taken
+        self.taken = taken
         self.measured.campaign, self.measured.cluster = taken.campaign, taken.cluster
         self.measured.folder = str(Path(taken.folder) / taken.campaign)
         self._heart.start()
 
-    def _show_plan(self) -> None:
-        """The plan in the words of the display, which counts what was done before as well."""
-        cells = campaign_store.all_cells(self._open_database(), self._taken_now())
-        self.measured.planned = len(cells)
-        done: dict[Kind, list[float]] = {}
-        for cell in cells:
-            if cell.wall_s is not None:
-                done.setdefault(_kind(cell), []).append(cell.wall_s)
-        self._shown.event(
-            {
-                "event": "planned",
-                "runs": len(cells),
-                "done": done,
-                "left": [_kind(cell) for cell in cells if cell.is_open],
-                "campaign": self.measured.campaign,
-                "cluster": self.measured.cluster,
-                "folder": self.measured.folder,
-            }
-        )
-
     def _taken_now(self) -> Taken:
-        assert self._taken is not None, "the harness runs cells before it has said its plan"
-        return self._taken
-
-    def _find_records(self) -> None:
-        """Stores the runs that ended while nobody was there to store them."""
-        taken = self._taken_now()
-        for cell in campaign_store.open_cells(self._open_database(), taken):
-            path = Path(taken.folder) / cell.run_id / RECORD_NAME
-            if path.is_file():
-                self._cell = cell
-                self._store(path)
-
-    def _hand_next(self, child: Harness) -> None:
-        cell = None if child.interrupts or self._lost.is_set() else self._next()
-        self._cell = cell
-        if cell is None:
-            child.hand_no_more()
-            return
-        child.hand({"run": cell.ordinal, "of": self.measured.planned, "cell": cell.parameters})
-
-    def _next(self) -> OpenCell | None:
-        engine, taken = self._open_database(), self._taken_now()
-        cell = campaign_store.claim(engine, taken, self._me)
-        if cell is None and taken.target is not None and self._add_seeds(taken.target):
-            cell = campaign_store.claim(engine, taken, self._me)
-        return cell
-
-    def _add_seeds(self, target: Target) -> bool:
-        """Plans more runs of the tuples that are not known well enough; whether there are any."""
-        engine, taken = self._open_database(), self._taken_now()
-        planned = campaign_store.all_cells(engine, taken)
-        with reading(engine) as connection:
-            wanted = RunFilter(campaign=taken.campaign)
-            runs = list_runs(connection, wanted, limit=_MOST_RUNS)
-        more = more_seeds(planned, runs, target)
-        if not more:
-            return False
-        campaign_store.add_cells(engine, taken, [CellPart.model_validate(cell) for cell in more])
-        self._shown.say(f"{len(more)} more runs, for intervals within {target.fraction:.3g}")
-        self._show_plan()
-        return True
-
-    def _store(self, path: Path) -> None:
-        """Stores the run of the cell in hand, unless it was ended before its end."""
-        cell, measured = self._cell, self.measured
-        assert cell is not None
-        try:
-            file = read_record(path)
-            record = file.record
-            if record.run_id != cell.run_id:
-                raise InvalidDataError(f"{path}: it is of run {record.run_id!r}, not of its folder")
-            if INTERRUPTED in record.validity_reasons:
-                self._settle(CellStatus.STALE, INTERRUPTED)
-                return
-            ingest_record(self._open_database(), file, CampaignStatus.RUNNING)
-        except AnotherClusterError:
-            self._settle(CellStatus.STALE, "it ran on other hardware than the campaign's")
-            raise
-        except InvalidDataError as error:
-            measured.refused.append(str(error))
-            self._shown.say(f"not stored: {error}")
-            self._settle(CellStatus.FAILED, f"not stored: {error}")
-            return
-        measured.stored.append(record.run_id)
-        if record.validity is RunValidity.VALID:
-            self._settle(CellStatus.COMPLETE, wall_s=record.wall_s)
-        else:
-            self._settle(CellStatus.FAILED, "; ".join(record.validity_reasons), record.wall_s)
-
-    def _settle(self, status: CellStatus, reason: str = "", wall_s: float | None = None) -> None:
-        cell = self._cell
-        assert cell is not None
-        self._cell = None
-        said = " ".join(reason.replace("\x00", " ").split())
-        campaign_store.settle(
-            self._open_database(), self._taken_now(), cell.ordinal, status, said, wall_s
-        )
-        if status is CellStatus.FAILED:
-            self.measured.failed.append(f"{cell.run_id}: {said}")
-
-    def _count_death(self) -> bool:
-        cell = self._cell
-        if cell is None:
-            return False
-        self._deaths[cell.ordinal] = self._deaths.get(cell.ordinal, 0) + 1
-        if self._deaths[cell.ordinal] >= _MOST_DEATHS:
-            self._settle(CellStatus.FAILED, f"the harness was killed in it {_MOST_DEATHS} times")
-        else:
-            self._settle(CellStatus.STALE, "the harness was killed")
-        return True
+        assert self.taken is not None, "a launcher runs cells before there is a plan"
+        return self.taken
 
     def _beat(self) -> None:
-        """Until the end: says that this process lives, and stops the child when that is not so."""
+        """Until the end: says that this process lives, and stops the launcher when that is not
+        so."""
         while not self._over.wait(BEAT_S):
             try:
                 campaign_store.beat(self._open_database(), self._taken_now())
             except CampaignLostError:
                 self._lost.set()
-                if self._child is not None:
-                    self._child.interrupt()
+                self.on_lost()
                 return
             except DatabaseError:
                 continue  # locked, or away for a moment: the next write of a result will say so
@@ -329,40 +295,30 @@ def run_campaign(
     open_database: Callable[[], Engine],
     shown: Shown,
     folder: Path,
-    command: Sequence[str],
-    on_interrupt: Callable[[], None],
+    launcher: Launcher,
     resume: str | None = None,
     target: Target | None = None,
     on_plan: OnPlan | None = None,
     is_check: bool = False,
-) -> tuple[Measured, Harness]:
-    """Runs the harness, one more for each that is killed; returns what there is, and the last one.
+) -> tuple[Measured, Ended]:
+    """Lets the launcher run the cells; returns what there is, and how the launch ended.
 
     `on_plan` is told the cells when they are rows, before the first one runs; `is_check` says that
     they check what is known. Whatever is raised, the campaign is given back first, and what is
     done is stored.
     """
-    with ExitStack() as stack:
-        run = stack.enter_context(
-            CampaignRun(open_database, shown, folder, target, on_plan, is_check=is_check)
-        )
-        if resume is not None:
-            command = run.resume(resume)
-        goes_on = True
-        while goes_on:
-            try:
-                with Harness(command, on_interrupt=on_interrupt) as child:
-                    goes_on = run.follow(child)
-                    if goes_on:
-                        shown.say("the harness was killed; another one goes on")
-                        command = run.command()
-            except BaseException as error:
-                run.finish()
-                if isinstance(error, (AdvisorError, DatabaseError, OSError)):
-                    _say_how_to_go_on(run.measured, shown)
-                raise
+    with CampaignRun(open_database, shown, folder, target, on_plan, is_check=is_check) as run:
+        try:
+            if resume is not None:
+                run.resume(resume)
+            ended = launcher.launch(run)
+        except BaseException as error:
+            run.finish()
+            if isinstance(error, (AdvisorError, DatabaseError, OSError)):
+                _say_how_to_go_on(run.measured, shown)
+            raise
         run.finish()
-        return run.measured, child
+        return run.measured, ended
 
 
 def _say_how_to_go_on(measured: Measured, shown: Shown) -> None:

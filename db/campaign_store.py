@@ -286,8 +286,11 @@ def _beat(connection: Connection, campaign: str) -> None:
     connection.execute(update(_CELLS).where(running).values(heartbeat_at=now))
 
 
-def claim(engine: Engine, taken: Taken, controller: Controller) -> OpenCell | None:
-    """The next cell that is open, running from now on; None if there is none.
+def claim(
+    engine: Engine, taken: Taken, controller: Controller, ordinal: int | None = None
+) -> OpenCell | None:
+    """The next cell that is open, or the one of this ordinal, running from now on; None if there
+    is none.
 
     Raises CampaignLostError.
     """
@@ -298,7 +301,10 @@ def claim(engine: Engine, taken: Taken, controller: Controller) -> OpenCell | No
         _require_mine(connection, taken)
         if tried is not None and _runs(connection, taken, *tried):
             return tried[0]  # it was committed, and the answer was lost
-        row = connection.execute(_still_open(taken).limit(1)).mappings().one_or_none()
+        wanted = _still_open(taken)
+        if ordinal is not None:
+            wanted = wanted.where(_CELLS.c.ordinal == ordinal)
+        row = connection.execute(wanted.limit(1)).mappings().one_or_none()
         if row is None:
             return None
         now = now_utc()

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,17 +26,18 @@ from measure.profiles import Profile, profile_named
 from measure.rank.event_log import boot_id, read_log
 from measure.results.environment import environment, host_memory_bytes, storage_of
 from measure.results.rank_log import Clock, sorted_out
-from measure.results.run_record import Surroundings, run_record, utc, write_record
+from measure.results.run_record import FILE_NAME, Surroundings, run_record, utc, write_record
 from measure.results.verdict import Run
 from measure.supervisor.detect import limits_of
 from measure.supervisor.elect import Traits
+from measure.supervisor.observed import Ending
 from measure.supervisor.ranks import RankStarter
 from measure.supervisor.run import Supervisor
 from measure.workloads import catalogue as workloads
 
 _LEAST_FREE_BYTES = 64_000_000
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 Emit = Callable[[str, dict[str, Any]], None]
 
@@ -156,6 +157,16 @@ def put_aside(folder: Path) -> Path | None:
     return aside
 
 
+def has_result(folder: Path) -> bool:
+    """Whether the run of this folder came to its end: it has a record, and was not interrupted."""
+    try:
+        record = json.loads((folder / FILE_NAME).read_text(encoding="utf-8"))
+        reasons: list[str] = record["validity_reasons"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return Ending.INTERRUPTED.value not in reasons
+
+
 class Campaign:
     """Runs a plan; `emit` hears of every event (see measure/cli.py for their form)."""
 
@@ -170,7 +181,7 @@ class Campaign:
         plan, finished = self._plan, 0
         check_folder(plan.folder / plan.campaign)
         around = self._surroundings(plan.cells[0].job)
-        self._emit("plan", self._planned(around))
+        self._emit("plan", self.planned(around))
         with signals_noted(self._ask_to_stop):
             for number, cell in enumerate(plan.cells, start=1):
                 if self._is_over():
@@ -195,7 +206,7 @@ class Campaign:
             around = self._surroundings(plan.cells[0].job) if plan.cells else None
             # From here on: between two cells a signal must not end what nobody has ended in order.
             stack.enter_context(signals_noted(self._ask_to_stop))
-            self._emit(*(("plan", self._planned(around)) if around else ("ready", {})))
+            self._emit(*(("plan", self.planned(around)) if around else ("ready", {})))
             for line in lines:
                 if self._is_over():
                     break
@@ -207,8 +218,35 @@ class Campaign:
         self._emit("end", {"finished": finished})
         return not self._is_over()
 
-    def _planned(self, around: Surroundings) -> dict[str, Any]:
+    def run_task(self, handed: Sequence[Mapping[str, Any]]) -> bool:
+        """Runs the cells of one task of a scheduler, one after the other; False when it was told to
+        stop, after the current run was ended.
+
+        A cell whose run came to its end before is left: a task that is requeued begins again. Other
+        tasks run beside this one, so nothing of the campaign's folder is locked.
+        """
+        plan, finished = self._plan, 0
+        check_folder(plan.folder / plan.campaign, is_new=False)
+        around = None
+        with signals_noted(self._ask_to_stop, the_last_too=True) as signals:
+            for each in handed:
+                cell = Cell.from_json(each["cell"])
+                if self._is_over():
+                    break
+                if has_result(plan.folder / cell.job.run_id):
+                    continue
+                around = around or self._surroundings(cell.job)
+                self._run_or_fail(int(each["run"]), int(each["of"]), cell, around)
+                finished += 1
+            # What stopped it, for whoever asks why its last cell has no result.
+            self._emit("end", {"finished": finished, "signal": signals.heard})
+        return not self._is_over()
+
+    def planned(self, around: Surroundings | None = None) -> dict[str, Any]:
+        """The plan with all that is the same for its runs: what the event `plan` says. Without
+        `around`, as its runs would have it here."""
         plan = self._plan
+        around = around or self._surroundings(plan.cells[0].job)
         return {
             "runs": len(plan.cells),
             "cluster": plan.cluster,
@@ -266,7 +304,10 @@ class Campaign:
         try:
             put_aside(folder)
             folder.mkdir(parents=True)
-            record, path = self._measured(number, cell, folder, around)
+            ours = folder.stat().st_ino
+            record = self._measured(number, cell, folder, around)
+            _require_same(folder, ours)
+            path = write_record(record, folder)
         except OSError as error:
             raise HarnessError(
                 f"{folder}: the run could not be recorded: {error.strerror}"
@@ -285,7 +326,7 @@ class Campaign:
 
     def _measured(
         self, number: int, cell: Cell, folder: Path, around: Surroundings
-    ) -> tuple[dict[str, Any], Path]:
+    ) -> dict[str, Any]:
         job = cell.job
         entry = architectures.entry_named(job.architecture)
         started_at = datetime.now(UTC)
@@ -308,8 +349,7 @@ class Campaign:
         built = (log.first("built") for log in logs)
         optimizer = next((e["optimizer"] for e in built if e and e["optimizer"]), "")
         run = Run(job, entry, seen, logs)
-        record = run_record(run, around, cell.as_record(optimizer), started_at)
-        return record, write_record(record, folder)
+        return run_record(run, around, cell.as_record(optimizer), started_at)
 
     def _surroundings(self, job: JobSpec) -> Surroundings:
         plan = self._plan
@@ -326,6 +366,13 @@ class Campaign:
             ),
             environment=found,
         )
+
+
+def _require_same(folder: Path, inode: int) -> None:
+    """HarnessError where another process has put the folder aside to run the cell anew: a scheduler
+    that lost sight of a node starts its task elsewhere, while the first one may still run."""
+    if folder.stat().st_ino != inode:
+        raise HarnessError(f"{folder}: another process runs this cell now")
 
 
 def cluster_here(name: str, command: str, ranks: int, device: str, folder: Path) -> dict[str, Any]:
@@ -366,22 +413,31 @@ def _traits(job: JobSpec, entry: ArchitectureEntry) -> Traits:
 
 
 class signals_noted:  # noqa: N801 - reads as a statement
-    """Ctrl-C, SIGTERM and a closed terminal call `note` once; the second is not held back."""
+    """Ctrl-C, SIGTERM, SIGUSR1 and a closed terminal call `note`; the second is not held back.
 
-    def __init__(self, note: Callable[[], None]) -> None:
-        self._note = note
+    With `the_last_too` every one is: a scheduler sends SIGTERM several times, and kills whom it is
+    tired of by itself.
+    """
 
-    def __enter__(self) -> None:
+    def __init__(self, note: Callable[[], None], *, the_last_too: bool = False) -> None:
+        self._note, self._the_last_too = note, the_last_too
+        self.heard: str | None = None
+        """The name of the first one."""
+
+    def __enter__(self) -> "signals_noted":
         heeded = [n for n in _SIGNALS if signal.getsignal(n) is not signal.SIG_IGN]  # nohup
         self._before = {number: signal.signal(number, self._heard) for number in heeded}
+        return self
 
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def _heard(self, _number: int, _frame: FrameType | None) -> None:
+    def _heard(self, number: int, _frame: FrameType | None) -> None:
+        self.heard = self.heard or signal.Signals(number).name
         self._note()
-        self.__exit__()
+        if not self._the_last_too:
+            self.__exit__()
 
 
 def _device_name(device: str) -> str:

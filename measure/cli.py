@@ -5,6 +5,10 @@ With --events, each event is one JSON object a line on stdout. Of `run`: plan, r
 run-finished, run-failed, end; of `calibrate`: plan, preparing, sample, calibrated. Errors are one
 line on stderr. With --on-demand the cells of `run` are handed in on stdin one by one
 (`Campaign.serve`), and `ready` stands for the plan where there is none.
+
+A scheduler's jobs are made with two more: `plan` says the plan that `run` would follow, or that it
+is `refused` and why, and `task FILE NUMBER` runs one task of a file of tasks; its events, and
+`task-started` and `stopped`, go into a file beside it.
 Exit codes: 0 done, 1 the harness failed, 2 the request is at fault, 130 interrupted.
 """
 
@@ -13,8 +17,10 @@ import json
 import os
 import secrets
 import shlex
+import socket
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,6 +79,50 @@ def _run(options: argparse.Namespace, command: str) -> int:
     return 0 if done else _INTERRUPTED_EXIT_CODE
 
 
+def _say_plan(options: argparse.Namespace, command: str) -> int:
+    """Says the plan on stdout, or writes it, whole at once, to a file; so where it is refused."""
+    from measure.campaign import Campaign, check_folder
+
+    try:
+        plan = _plan(options, command)
+        if options.out is not None:
+            check_folder(plan.folder / plan.campaign, is_new=False)
+        said: dict[str, Any] = {"event": "plan", **Campaign(plan, _emit_text()).planned()}
+    except UsageError as error:
+        said = {"event": "refused", "reason": " ".join(str(error).split())}
+    text = json.dumps(said)
+    if options.out is None:
+        _print(text)
+    else:
+        unfinished = options.out.with_name(f".{options.out.name}.{os.getpid()}")
+        unfinished.write_text(text + "\n", encoding="utf-8")
+        unfinished.replace(options.out)
+    return 0 if said["event"] == "plan" else 2
+
+
+def _run_task(options: argparse.Namespace, _command: str) -> int:
+    from measure.campaign import Campaign
+    from measure.task_file import emit_to, events_path, read_task
+
+    task = read_task(options.file, options.number)
+    emit = emit_to(events_path(options.file, options.number))
+    emit("task-started", _scheduled_as())
+    try:
+        done = Campaign(task.plan, emit).run_task(task.handed)
+    except MeasureError as error:
+        emit("stopped", {"reason": " ".join(str(error).split())})
+        raise
+    return 0 if done else _INTERRUPTED_EXIT_CODE
+
+
+def _scheduled_as() -> dict[str, Any]:
+    """What a scheduler says of this task; empty words where none does."""
+    names = {"job": "SLURM_ARRAY_JOB_ID", "node": "SLURMD_NODENAME"}
+    told = {name: os.environ.get(variable, "") for name, variable in names.items()}
+    restarts = os.environ.get("SLURM_RESTART_COUNT", "0")
+    return {"host": socket.gethostname(), "pid": os.getpid(), "restarts": restarts, **told}
+
+
 def _plan(options: argparse.Namespace, command: str) -> "Plan":
     """What is to run; without cells where a campaign goes on, whose cells are handed in."""
     from measure.campaign import Plan, new_campaign_id
@@ -91,7 +141,10 @@ def _plan(options: argparse.Namespace, command: str) -> "Plan":
         )
     campaign = options.campaign or new_campaign_id()
     order_seed = _order_seed(options)
-    return plan_of(_requests(options), campaign, options.cluster, options.folder, said, order_seed)
+    requests = _requests(options)
+    if options.elsewhere:
+        requests = [replace(r, device="auto") if r.device == "cuda" else r for r in requests]
+    return plan_of(requests, campaign, options.cluster, options.folder, said, order_seed)
 
 
 def _requests(options: argparse.Namespace) -> "list[Request]":
@@ -135,9 +188,11 @@ def _calibrate(options: argparse.Namespace, command: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     description = __doc__.partition("\n\n")[0]
     parser = argparse.ArgumentParser("python -m measure", description=description)
-    commands = parser.add_subparsers(required=True, metavar="run or calibrate")
+    commands = parser.add_subparsers(required=True, metavar="run, calibrate, plan or task")
     _add_run(commands.add_parser("run", help="run cells, write their records"))
     _add_calibrate(commands.add_parser("calibrate", help="measure this machine's paths"))
+    _add_plan(commands.add_parser("plan", help="say what `run` would run"))
+    _add_task(commands.add_parser("task", help="run one task of a file of tasks"))
     return parser
 
 
@@ -154,8 +209,23 @@ def _add_calibrate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--events", action="store_true", help="one JSON object an event, on stdout")
 
 
+def _add_plan(plan: argparse.ArgumentParser) -> None:
+    _add_run(plan)
+    plan.set_defaults(action=_say_plan)
+    plan.add_argument("--out", type=Path, help="write it there; default: stdout")
+    plan.add_argument(
+        "--elsewhere", action="store_true", help="for another machine: a GPU need not be here"
+    )
+
+
+def _add_task(task: argparse.ArgumentParser) -> None:
+    task.set_defaults(action=_run_task)
+    task.add_argument("file", type=Path, help="the file of tasks")
+    task.add_argument("number", type=int, help="which of them, from 0")
+
+
 def _add_run(run: argparse.ArgumentParser) -> None:
-    run.set_defaults(action=_run)
+    run.set_defaults(action=_run, elsewhere=False)
     run.add_argument("--architecture", action="append", help="a name, or all")
     run.add_argument("--mechanism", action="append", help="ft1 to ft9, ft4+ft2+ft1, or all")
     run.add_argument(

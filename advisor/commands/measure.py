@@ -1,4 +1,4 @@
-"""`advisor measure`: runs training under faults on this machine, and stores what it shows."""
+"""`advisor measure`: runs training under faults, here or under SLURM, and stores what it shows."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from advisor.commands import slurm_options
 from advisor.commands.ingest import harvest_json, harvest_words
 from advisor.commands.measured_database import check_database, opened_once
 from advisor.commands.options import (
@@ -30,6 +31,8 @@ from advisor.units import format_duration, format_number, format_percent
 if TYPE_CHECKING:
     from advisor.campaign_run import Measured, OnPlan
     from advisor.campaign_summary import TupleSummary
+    from advisor.launchers.launcher import Launcher
+    from advisor.launchers.local import LocalLauncher
     from db.campaign_store import Target
     from db.pooling import Mean
 
@@ -145,6 +148,7 @@ _MOST_SEEDS = 20
 @click.option("--resume", metavar="CAMPAIGN", help="Go on with a campaign that was interrupted.")
 @click.option("--cluster", metavar="NAME", help="Name of this machine.  [default: its own]")
 @folder_option("Where records go.")
+@slurm_options.launcher_options
 @format_option(("table", "json"), "table")
 @database_option
 def command(
@@ -163,34 +167,75 @@ def command(
     db_url: str | None,
     **options: Any,
 ) -> None:
-    """Train under faults on this machine, and see what survives, and how it is brought back.
+    """Train under faults, on this machine or under SLURM, and see what survives, and how it is
+    brought back.
 
     Each run is stored as soon as it is done. Ctrl-C ends the current run and keeps what is done; a
-    second Ctrl-C does not wait. Whatever stopped a campaign, --resume goes on with it. It needs the
-    extra [measure].
+    second Ctrl-C does not wait (what SLURM has goes on). Whatever stopped a campaign, --resume goes
+    on with it. It needs the extra [measure].
     """
     from db.urls import database_url
 
     arguments = [f"--architecture={name}" for names in architectures for name in names]
     arguments += [f"--mechanism={name}" for names in mechanisms for name in names]
     arguments += [f"--trace={name}" for name in traces]
+    slurm = {name: options.pop(name) for name in slurm_options.NAMES}
     chosen = {**options, "pg_timeout": _seconds(pg_timeout_s), "lead": _lead(lead_s)}
     arguments += ["--matrix"] if matrix else []
     arguments += _written(chosen)
     places = {"campaign_file": campaign_file, "folder": folder}
     if resume is not None:
         _refuse_beside_resume([*arguments, *_written(places)], target, max_seeds)
-        _report(measure(database_url(db_url), resume=resume), fmt)
+        _report(_resumed(database_url(db_url), resume, slurm), fmt)
         return
     if not (architectures or matrix or campaign_file):
         raise UserError("say what to run: --architecture, --matrix, --campaign-file or --resume")
+    is_slurm = slurm_options.wants_slurm(slurm)
     records = records_folder(folder)
     # The command is kept as evidence, also in other databases: places in it are as they were typed.
     said = [*arguments, *_written(places), *_targeted(target, max_seeds)]
+    said += slurm_options.said(slurm) if is_slurm else []
     places = {"campaign_file": campaign_file and campaign_file.absolute(), "folder": records}
     arguments += [*_written(places), f"--command=advisor measure {shlex.join(said)}"]
     wanted = _target(target, options["seeds"] or 1, max_seeds)
+    if is_slurm:
+        _launch_slurm(database_url(db_url), arguments, records, slurm, wanted, fmt)
+        return
     _report(measure(database_url(db_url), harness_command(arguments), records, target=wanted), fmt)
+
+
+def _launch_slurm(
+    url: str,
+    arguments: Sequence[str],
+    records: Path,
+    slurm: Mapping[str, Any],
+    target: "Target | None",
+    fmt: str,
+) -> None:
+    """A new campaign under SLURM; or what it would send there."""
+    from advisor.launchers.slurm.launched import SlurmLauncher
+    from advisor.launchers.slurm.settings import SlurmSettings
+
+    settings = SlurmSettings().changed(slurm_options.settings_in(slurm))
+    launcher = SlurmLauncher(settings, arguments, records)
+    if slurm["dry_run"]:
+        echo(launcher.dry_run())
+        click.echo(_DRY_RUN, err=True)
+        return
+    _report(measure(url, folder=records, target=target, launcher=lambda _: launcher), fmt)
+
+
+def _resumed(url: str, campaign: str, slurm: Mapping[str, Any]) -> "Measured":
+    """Goes on with a campaign, by the launcher that it was begun with."""
+    from advisor.launchers.slurm.launched import ResumingLauncher
+
+    if slurm["dry_run"]:
+        raise UserError("--dry-run shows what a new campaign would send: leave it, or --resume")
+    given = slurm_options.settings_in(slurm)
+    wanted = None if slurm["launcher"] is None else slurm["launcher"] == "slurm"
+    return measure(
+        url, resume=campaign, launcher=lambda local: ResumingLauncher(local, given, wanted)
+    )
 
 
 def _written(options: Mapping[str, object]) -> list[str]:
@@ -244,11 +289,24 @@ def _report(measured: "Measured", fmt: str) -> None:
             f"not everything could be stored ({measured.refused[0]}): the records are in "
             f"{measured.folder}, for `advisor ingest`"
         )
+    if measured.status == "stale":
+        raise AdvisorError(unfinished_words(measured))
     if measured.tuples and not any(each.valid for each in measured.tuples):
         raise AdvisorError(
             f"no run of campaign {measured.campaign} is valid evidence: the app's Runs page says"
             " why, or validity_reason in the table runs"
         )
+
+
+def unfinished_words(measured: "Measured") -> str:
+    """How many cells are open after a command that could do no more for them, and why."""
+    left = measured.left
+    said = "cells are open"
+    if left:
+        run_id, why = next(iter(left.items()))
+        cells = "1 cell is" if len(left) == 1 else f"{len(left)} cells are"
+        said = f"{cells} open, {run_id} because {why}"
+    return f"campaign {measured.campaign} is not finished: {said}; go on with `{measured.go_on}`"
 
 
 def _seconds(value_s: float | None) -> str | None:
@@ -267,10 +325,12 @@ def measure(
     target: "Target | None" = None,
     on_plan: "OnPlan | None" = None,
     is_check: bool = False,
+    launcher: "Callable[[LocalLauncher], Launcher] | None" = None,
 ) -> "Measured":
-    """Runs the harness and stores each run as soon as it is finished; or goes on with the campaign
-    `resume`. `on_plan` is told the planned cells before the first one runs; `is_check` says that
-    the runs check what is known, also where that came in a bundle, and need not add to it.
+    """Runs the harness, or what `launcher` makes of it, and stores each run as soon as it is
+    finished; or goes on with the campaign `resume`. `on_plan` is told the planned cells before the
+    first one runs; `is_check` says that the runs check what is known, also where that came in a
+    bundle, and need not add to it.
 
     A database that is there is looked at before anything runs; a SQLite file that is not is made
     once the harness has accepted the options. Raises UserError for what the harness refuses,
@@ -278,16 +338,17 @@ def measure(
     """
     from advisor.campaign_run import interrupted_words, run_campaign
     from advisor.commands.progress import progress
+    from advisor.launchers.local import LocalLauncher
 
     check_database(url)
     with ExitStack() as stack:
         shown = stack.enter_context(progress())
+        local = LocalLauncher(child_command, on_interrupt=lambda: shown.say(_INTERRUPTING))
         measured, child = run_campaign(
             opened_once(url, stack),
             shown,
             folder or Path("runs").absolute(),
-            child_command,
-            on_interrupt=lambda: shown.say(_INTERRUPTING),
+            local if launcher is None else launcher(local),
             resume=resume,
             target=target,
             on_plan=on_plan,
@@ -306,6 +367,10 @@ def measure(
 
 
 _INTERRUPTING = "interrupted: the current run is being ended; Ctrl-C again does not wait"
+_DRY_RUN = (
+    "nothing was sent; the job makes the plan anew, with the devices and the hardware that it finds"
+    " on its node"
+)
 
 
 def _echo_summary(measured: "Measured") -> None:

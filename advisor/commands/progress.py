@@ -45,11 +45,13 @@ class TimeLeft:
         self._done: dict[Kind, list[float]] = {}
         self._left: Counter[Kind] = Counter()
         self._running: Kind = ""
+        self._at_once = 1
 
     def event(self, event: Event) -> None:
         """Takes note of the plan, and of runs that start and end."""
         if event["event"] == "planned":
             self.runs = int(event["runs"])
+            self._at_once = int(event.get("at_once", 1))
             self._left = Counter(event["left"])
             self._done = {kind: list(walls) for kind, walls in event["done"].items()}
         elif event["event"] == "run-started":
@@ -67,7 +69,7 @@ class TimeLeft:
     def words(self) -> str:
         """Nothing before the first run is done, and nothing after the last."""
         left_s = time_left_s(self._done, self._left.elements())
-        return f"about {format_duration(left_s)} left" if left_s else ""
+        return f"about {format_duration(left_s / self._at_once)} left" if left_s else ""
 
 
 class PlainProgress:

@@ -337,6 +337,7 @@ def settle(output: Path) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     torch.set_num_threads(1)
     with output.open("ab") as file:  # warnings of torch's C++ side have no other place
         os.dup2(file.fileno(), 1)

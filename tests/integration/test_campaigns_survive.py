@@ -67,11 +67,12 @@ def said(process: "subprocess.Popen[str]", words: str, times: int) -> None:
 def training(mark: str, folder: Path, *options: str) -> "subprocess.Popen[str]":
     """A controller in the middle of a run that would last for ever."""
     strike = (
-        "real = run.CampaignRun._take\n"
-        "def take(self, event, child):\n"
+        "from advisor.launchers.local import LocalLauncher\n"
+        "real = LocalLauncher._take\n"
+        "def take(self, run, event, child):\n"
         "    if event.get('phase') == 'training': print('training', file=sys.stderr, flush=True)\n"
-        "    real(self, event, child)\n"
-        "run.CampaignRun._take = take"
+        "    real(self, run, event, child)\n"
+        "LocalLauncher._take = take"
     )
     process = started(mark, arguments(folder, *options), strike)
     said(process, "training", 1)

@@ -1,0 +1,1 @@
+"""Ways to bring the cells of a campaign to run: one a module, behind `launcher.Launcher`."""

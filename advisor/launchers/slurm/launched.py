@@ -1,0 +1,180 @@
+"""A campaign whose cells run as tasks of SLURM job arrays."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from advisor.campaign_run import CampaignRun
+from advisor.errors import UserError
+from advisor.harness import Event, InterruptedRunsError
+from advisor.launchers.launcher import Ended
+from advisor.launchers.local import LocalLauncher
+from advisor.launchers.slurm.following import Follower, task_script
+from advisor.launchers.slurm.place import Campaign, HandedCell, Place, task_file
+from advisor.launchers.slurm.planning import plan_script, planned_here, planned_there
+from advisor.launchers.slurm.scheduler import Limits, Scheduler
+from advisor.launchers.slurm.script import Script, check_path
+from advisor.launchers.slurm.settings import SlurmSettings
+from advisor.launchers.slurm.stopping import StopAsked
+
+POLL_S = 10.0
+"""How often SLURM is asked, by one squeue: it has other users."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """How following the tasks ended."""
+
+    interrupts: int
+    said: Sequence[str] = ()
+
+    @property
+    def exit_code(self) -> int:
+        return InterruptedRunsError.exit_code if self.interrupts else 0
+
+    def require_success(self) -> None:
+        """What the cells showed, and which are open, the campaign says."""
+
+
+class SlurmLauncher:
+    """Has the plan made by a job, sends the cells as job arrays, follows them.
+
+    `arguments` are the harness's, `folder` is that of all records. What they leave to chance is
+    drawn here, so that the plan is the same wherever it is made; a cluster without a name gets
+    SLURM's.
+    """
+
+    def __init__(
+        self,
+        settings: SlurmSettings,
+        arguments: Sequence[str],
+        folder: Path,
+    ) -> None:
+        self._settings, self._folder = settings, folder
+        self._scheduler = Scheduler()
+        self._campaign = _new_campaign_id()
+        self._arguments = [*arguments, f"--campaign={self._campaign}"]
+        if not any(word.startswith("--order-seed=") for word in arguments):
+            self._arguments.append(f"--order-seed={secrets.randbelow(10**6)}")
+        self._place = Place(folder / self._campaign)
+
+    def launch(self, run: CampaignRun) -> Ended:
+        """Runs the cells. Raises UserError, before anything is sent, where the request or SLURM's
+        options are at fault."""
+        limits, _ = self._checked()
+        with StopAsked() as stop:
+            event = self._planned(run, stop)
+            if event is None:
+                return Followed(stop.count)
+            run.at_once = self._settings.at_once(_profiles(event["cells"]))
+            run.plan(event)
+            follower = Follower(
+                run, self._scheduler, limits, self._place, self._settings, stop, POLL_S
+            )
+            follower.follow()
+            return Followed(stop.count)
+
+    def dry_run(self) -> str:
+        """What would be sent: scripts and task file, each under its path. Raises UserError."""
+        limits, event = self._checked()
+        place, settings = self._place, self._settings
+        cells = [
+            HandedCell(ordinal, len(event["cells"]), cell)
+            for ordinal, cell in enumerate(event["cells"], start=1)
+        ]
+        size = settings.group_of(_profiles(event["cells"]))
+        groups = [cells[at : at + size] for at in range(0, len(cells), size)][: limits.most_tasks]
+        texts = {
+            "job-plan.sh": self._plan_script().text(),
+            "job-1.sh": task_script(place, self._campaign, 1, len(groups), settings).text(),
+            "job-1.json": task_file(_campaign_of(event, self._folder), groups),
+        }
+        return "\n".join(f"==> {place.folder / name} <==\n{text}" for name, text in texts.items())
+
+    def _checked(self) -> tuple[Limits, Event]:
+        """The cluster's limits, and the plan as it would be here. Raises UserError where SLURM
+        could never run the tasks, or the cells cannot be run."""
+        check_path(self._folder)
+        limits = self._scheduler.limits()
+        if limits.cluster and not any(word.startswith("--cluster=") for word in self._arguments):
+            self._arguments.append(f"--cluster={limits.cluster}")
+        script = self._plan_script()
+        self._scheduler.test(script.text(), script.options)
+        return limits, planned_here(self._arguments)
+
+    def _planned(self, run: CampaignRun, stop: StopAsked) -> Event | None:
+        script = self._plan_script()
+        self._place.make(self._settings)
+        with self._place.submitting() as held:
+            path = self._place.write("job-plan.sh", script.text())
+            answer = self._place.folder / "job-plan.id"
+            self._scheduler.submit(path, script.options, answer, held)
+        return planned_there(
+            self._scheduler, self._place, self._campaign, stop, run.shown.say, POLL_S
+        )
+
+    def _plan_script(self) -> Script:
+        return plan_script(self._place, self._campaign, self._arguments, self._settings)
+
+
+class ResumingLauncher:
+    """Goes on with a campaign by the launcher that it was begun with, which its folder tells.
+
+    `given` are settings of SLURM's that were given anew; `wants_slurm` is None where nobody said.
+    """
+
+    def __init__(
+        self,
+        local: LocalLauncher,
+        given: Mapping[str, Any],
+        wants_slurm: bool | None = None,
+    ) -> None:
+        self._local, self._given, self._wants_slurm = local, given, wants_slurm
+        self._scheduler = Scheduler()
+
+    def launch(self, run: CampaignRun) -> Ended:
+        """Goes on. Raises UserError where another launcher was asked for."""
+        place = Place(Path(run.measured.folder))
+        is_slurm = place.exists()
+        if self._wants_slurm not in (None, is_slurm) or (self._given and not is_slurm):
+            where = "under SLURM" if is_slurm else "on one machine, without SLURM"
+            raise UserError(
+                f"campaign {run.measured.campaign} is run {where}, and goes on there: leave"
+                " --launcher and its options"
+            )
+        if not is_slurm:
+            return self._local.launch(run)
+        settings = place.settings().changed(self._given)
+        limits = self._scheduler.limits()
+        place.make(settings)
+        run.at_once = settings.at_once(_profiles([c.parameters for c in run.open_cells()]))
+        run.show_plan()
+        with StopAsked() as stop:
+            follower = Follower(run, self._scheduler, limits, place, settings, stop, POLL_S)
+            follower.follow()
+            return Followed(stop.count)
+
+
+def _profiles(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The profile of each cell."""
+    return [str(cell["job"]["profile"]) for cell in cells]
+
+
+def _new_campaign_id() -> str:
+    """As the harness names campaigns: when it began, and eight random digits."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+
+
+def _campaign_of(event: Event, folder: Path) -> Campaign:
+    about = event["surroundings"]["campaign"]
+    return Campaign(
+        about["campaign"],
+        about["command"],
+        event["cluster"],
+        str(folder),
+        about["seed"],
+        about["created_at"],
+    )

@@ -1,0 +1,41 @@
+"""A SLURM of three nodes for the tests of a worker, started at first use."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.slurm.cluster import SlurmCluster, missing_program
+
+
+@pytest.fixture(scope="session")
+def running_slurm() -> Iterator[SlurmCluster]:
+    """The cluster, gone at the end with its files."""
+    missing = missing_program()
+    if missing or os.geteuid() != 0:
+        why = f"no {missing} is installed (apt-get install slurm-wlm munge)" if missing else ""
+        _unavailable(why or "SLURM's daemons are started as root")
+    # Not in pytest's folder, which nobody else may enter: SLURM's programs look at the way to it.
+    with (
+        tempfile.TemporaryDirectory(prefix="advisor-slurm-") as folder,
+        SlurmCluster(Path(folder), nodes=3) as cluster,
+    ):
+        yield cluster
+
+
+@pytest.fixture
+def slurm(running_slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlurmCluster]:
+    """The cluster, idle and whole, as that which this process's commands speak to."""
+    monkeypatch.setenv("SLURM_CONF", running_slurm.environment()["SLURM_CONF"])
+    running_slurm.wait_for_nodes()
+    yield running_slurm
+    running_slurm.run("scancel", "--user=root")
+    running_slurm.mend()
+
+
+def _unavailable(reason: str) -> None:
+    if os.environ.get("ADVISOR_REQUIRE_SERVICES") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
