@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from measure.errors import MeasureError, MissingLibraryError, UsageError
 from measure.faults.traces import PAPER_TRACES
+from measure.nodes.command import add_options as add_node
 from measure.units import size_bytes
 
 if TYPE_CHECKING:
@@ -135,9 +136,10 @@ def _calibrate(options: argparse.Namespace, command: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     description = __doc__.partition("\n\n")[0]
     parser = argparse.ArgumentParser("python -m measure", description=description)
-    commands = parser.add_subparsers(required=True, metavar="run or calibrate")
+    commands = parser.add_subparsers(required=True, metavar="run, calibrate or node")
     _add_run(commands.add_parser("run", help="run cells, write their records"))
     _add_calibrate(commands.add_parser("calibrate", help="measure this machine's paths"))
+    add_node(commands.add_parser("node", help="serve as one node of several"))
     return parser
 
 
@@ -165,6 +167,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--seeds", type=int, help="how many; default: 1")
     run.add_argument("--first-seed", type=int, help="default: 0")
     run.add_argument("--world-size", type=int, help="ranks; default: 8")
+    run.add_argument("--nodes", type=int, help="of these ranks, each with an agent; default: 1")
     run.add_argument("--pg-timeout", help="the process group's timeout, e.g. 10s")
     run.add_argument("--detector", help="group-timeout or supervisor; default: supervisor")
     run.add_argument("--workload", help="default: the architecture's own")
