@@ -7,6 +7,7 @@ cannot be told from one that is cut off, and is called so.) Either way its ranks
 then on, whatever they say later.
 """
 
+import errno
 import json
 import os
 import secrets
@@ -41,6 +42,7 @@ _LOOKS_S = 0.05
 _HELLO_S = 5.0
 _ENDS_WITHIN_S = 10.0
 CRASH, PARTITION = "node-crash", "partition"
+_OUT_OF_REACH = {errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH}
 
 
 class RemoteProcess:
@@ -204,7 +206,9 @@ class Node:
         try:
             while True:
                 self._hear(self._line.hear())
-        except (EOFError, OSError):
+        except OSError as error:
+            self.lose(PARTITION if error.errno in _OUT_OF_REACH else CRASH)
+        except EOFError:
             self.lose(CRASH)
 
     def _hear(self, message: dict[str, Any]) -> None:
