@@ -9,11 +9,13 @@ as well.
 
 import json
 import os
+import queue
 import socket
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
@@ -74,6 +76,8 @@ class Agent:
         self._slot_of: dict[Connection, int] = {}
         self._over = threading.Event()
         self._dismissed = False
+        self._orders_heard: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._woken, self._wakes = Pipe(duplex=False)
         self._sent: dict[int, float] = {}
         self._lease_from = time.monotonic()
         self._shift_s, self._round_trip_s = 0.0, float("inf")
@@ -82,8 +86,8 @@ class Agent:
             "to": self._tell,
             "kill": self._kill,
             "forget": self._forget,
-            "answer": self._answered,
             "bye": self._leave,
+            "gone": self._lose_supervisor,
         }
 
     def serve(self) -> bool:
@@ -91,13 +95,16 @@ class Agent:
         rank and no memory is left."""
         key = self._orders.run_key
         self._beats_path = segment_names.path_of(key, None, "beats", self._said.node)
+        segment_names.sweep()
         create(self._beats_path, self._orders.slots)
         self._beats = HeartbeatReader(self._beats_path, self._orders.slots)
         segment_names.claim(key)
-        beating = threading.Thread(target=self._beat, name="beats", daemon=True)
-        holding = threading.Thread(target=self._hold_lease, name="lease", daemon=True)
-        beating.start()
-        holding.start()
+        threads = [
+            threading.Thread(target=target, name=target.__name__, daemon=True)
+            for target in (self._hold_lease, self._beat, self._listen)
+        ]
+        for thread in threads:
+            thread.start()
         try:
             while not self._dismissed:
                 self._look()
@@ -106,22 +113,41 @@ class Agent:
         finally:
             self._over.set()
             self._end_ranks()
-            holding.join()
             self._line.hang_up()
-            beating.join()
+            for thread in threads:
+                thread.join()
             self._beats.close()
+            self._woken.close()
+            self._wakes.close()
             segment_names.remove(key, node=self._said.node)
             segment_names.release(key)
         return self._dismissed
 
     def _look(self) -> None:
-        for ready in wait([self._line.connection, *self._slot_of]):
+        for ready in wait([self._woken, *self._slot_of]):
             assert isinstance(ready, Connection)
-            if ready is not self._line.connection:
+            if ready is not self._woken:
                 self._pass_on(ready)
                 continue
-            order = self._line.hear()
+            ready.recv_bytes()
+            order = self._orders_heard.get()
             self._obeys[order["said"]](order)
+
+    def _listen(self) -> None:
+        """Hears the supervisor. Answers to beats are heeded at once: to start a rank takes time."""
+        try:
+            while True:
+                order = self._line.hear()
+                if order["said"] == "answer":
+                    self._answered(order)
+                else:
+                    self._pass_in(order)
+        except (EOFError, OSError):
+            self._pass_in({"said": "gone"})
+
+    def _pass_in(self, order: dict[str, Any]) -> None:
+        self._orders_heard.put(order)
+        self._wakes.send_bytes(b"!")
 
     def _pass_on(self, pipe: Connection) -> None:
         """What a rank says, with its last beat, so that nothing older is known of it; or that it is
@@ -165,6 +191,9 @@ class Agent:
 
     def _leave(self, _order: dict[str, Any]) -> None:
         self._dismissed = True
+
+    def _lose_supervisor(self, _order: dict[str, Any]) -> None:
+        raise EOFError("nobody is at the other end any more")
 
     def _answered(self, order: dict[str, Any]) -> None:
         """A beat arrived there: the lease runs from when it was sent."""

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Sequence
+from contextlib import suppress
 
 from measure.faults.schedule import FaultKind
 from measure.nodes import network
@@ -20,4 +21,5 @@ def strike(kind: FaultKind, run_key: str, node: int, agent: int, interfaces: Seq
     segment_names.remove(run_key, node=node)
     # With the fork server, their parent, all ranks of the node get SIGKILL from the kernel.
     for pid in (agent, os.getppid(), os.getpid()):
-        os.kill(pid, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
