@@ -17,10 +17,10 @@ from tests.measure.harness import nothing_left, planned, request, run
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
-STEPS, WORLD, INTERVAL, STRIKES = 40, 6, 10, 25
-LOST = 1
-"""The host of ranks 2 and 3."""
-VICTIM = 2
+STEPS, WORLD, STRIKES = 40, 4, 25
+LOST = 0
+"""The host of ranks 0 and 1, neighbours in the ring; rank 0 writes for all and publishes."""
+VICTIM = 1
 PHASES = ["detect", "stop", "elect", "rebuild", "initialise", "restore", "check", "resume"]
 
 
@@ -96,7 +96,7 @@ def test_a_host_is_lost_and_training_goes_on_from_the_others(
     assert [phase["phase"] for phase in found["phases"]] == PHASES
     nodes = found["nodes"]
     assert nodes["failure_domain"] == "node"
-    assert [member["lost"] for member in nodes["members"]] == [None, "node-crash", None]
+    assert [member["lost"] for member in nodes["members"]] == ["node-crash", None, None]
     assert [member["host"] for member in nodes["members"]] == [hosts.host(n) for n in range(COUNT)]
     (recovery,) = found["recoveries"]
     assert (recovery["step"], recovery["world_size"]) == (20, WORLD)
@@ -132,29 +132,20 @@ def test_a_cut_link_is_a_partition_and_one_side_only_goes_on(
     assert lost["lost"] == "partition"
     (fault,) = found["faults"]
     assert (fault["kind"], fault["fired"], fault["outcome"]) == ("partition", True, "recovered")
-    assert_the_other_side_had_ended(struck, LOST)
+    assert_that_side_had_ended(struck)
     assert losses(struck) == calm(architecture)
-
-
-def test_who_publishes_checkpoints_is_cut_off_and_publishes_nothing_more(
-    hosts: Hosts, tmp_path: Path, calm: Any
-) -> None:
-    """Both sides reach the storage: the host that is cut off has the rank that writes manifests."""
-    cut = FaultEvent(0, FaultKind.PARTITION, step=STRIKES)
-    struck = ran(hosts, tmp_path, "a2", cut, mechanism="ft1")
-    assert (struck["outcome"], struck["reasons"]) == ("recovered", [])
-    assert_the_other_side_had_ended(struck, 0)
-    assert losses(struck) == calm("a2")
+    # Both sides reach the storage, and the one that is cut off has who writes manifests.
     manifests = sorted((Path(struck["record"]).parent / FOLDER).glob("step-*/manifest.json"))
     lines = [json.loads(path.read_text(encoding="utf-8")) for path in manifests]
-    assert [line["lineage"]["group_generation"] for line in lines if line["step"] > 20] == [1, 1]
+    later = [line["lineage"]["group_generation"] for line in lines if line["step"] > 20]
+    assert later == ([1, 1] if mechanism == "ft1" else [])
 
 
-def assert_the_other_side_had_ended(struck: dict[str, Any], cut_off: int) -> None:
+def assert_that_side_had_ended(struck: dict[str, Any]) -> None:
     """Before the others trained on: by its lease, not by luck. All hosts here share a clock."""
     found, folder = struck["found"], Path(struck["record"]).parent
     members = found["nodes"]["members"]
-    there = members[cut_off]["ranks"]
+    there = members[LOST]["ranks"]
     logs = {slot: read_log(folder / f"rank-{slot}.jsonl") for m in members for slot in m["ranks"]}
     again = [
         event["t"]
@@ -177,10 +168,11 @@ def test_without_enough_of_the_job_the_side_with_the_store_stops_too(
     """Two of three hosts are cut off: the spares of the third do not suffice."""
     events = (
         FaultEvent(VICTIM, FaultKind.PARTITION, step=STRIKES),
-        FaultEvent(4, FaultKind.PARTITION, step=STRIKES),
+        FaultEvent(2, FaultKind.PARTITION, step=STRIKES),
     )
     struck = ran(hosts, tmp_path, "a2", *events, mechanism="ft2")
     found = struck["found"]
-    assert [member["lost"] for member in found["nodes"]["members"]][1:] == ["partition"] * 2
+    lost = [member["lost"] for member in found["nodes"]["members"]]
+    assert lost == ["partition", "partition", None]
     assert struck["outcome"] in ("halted", "hang"), struck["reasons"]
     assert found["steps_completed"] < STEPS
