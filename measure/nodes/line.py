@@ -95,7 +95,7 @@ def _shaken(
     try:
         for step in steps:
             step(connection, key)
-    except (AuthenticationError, EOFError, OSError):
+    except (AuthenticationError, AssertionError, EOFError, OSError):
         connection.close()
         return None
     with socket.socket(fileno=connection.fileno()) as borrowed:
