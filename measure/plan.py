@@ -277,7 +277,7 @@ def _spares(request: Request, schedule: Schedule) -> int:
 
 
 def _group_timeout_s(request: Request, profile: Profile) -> float:
-    """As asked, or the profile's; on several nodes the supervisor has to notice a cut link first."""
+    """As asked, or the profile's; on several nodes the supervisor must notice a cut link first."""
     least_s = 2.0 * SILENT_S if request.nodes > 1 else 0.0
     asked_s = request.group_timeout_s
     if asked_s is not None and asked_s < least_s:

@@ -1,4 +1,4 @@
-"""What a node does to itself when a fault of the whole node strikes; carried out by a rank of it."""
+"""What a node does to itself when a fault of the whole node strikes, by the hand of one rank."""
 
 import os
 import signal

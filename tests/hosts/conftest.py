@@ -29,8 +29,8 @@ def hosts() -> Iterator[Hosts]:
     if missing:
         pytest.skip(missing)
     tag = os.getpid()
-    network = f"10.{100 + tag % 100}.{tag // 100 % 250}"
-    made = Hosts(f"fb{tag % 100_000}", network, _PORT, secrets.token_hex(16))
+    networks = tuple(f"10.{100 + tag % 100}.{2 * (tag // 100 % 120) + link}" for link in (0, 1))
+    made = Hosts(f"fb{tag % 100_000}", (networks[0], networks[1]), _PORT, secrets.token_hex(16))
     try:
         made.make()
         yield made

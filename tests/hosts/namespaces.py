@@ -1,5 +1,5 @@
-"""Three hosts on one machine: a network namespace, a host name, an address and a shared memory of
-its own each, on a bridge, by links that can be cut. Needs root and the tools `ip`, `nsenter` and
+"""Three hosts on one machine: a network namespace, a host name, addresses and a shared memory of
+its own each, on two bridges, by links that can be cut. Needs root and the tools `ip`, `nsenter` and
 `unshare`."""
 
 import os
@@ -23,7 +23,8 @@ class Hosts:
     """The hosts; `place` is where their agents find the supervisor, which is outside of them."""
 
     name: str
-    network: str
+    networks: tuple[str, str]
+    """Of the two links of each host, eth0 and eth1: the first three numbers of their addresses."""
     port: int
     key: str
     agents: dict[int, "subprocess.Popen[bytes]"] = field(default_factory=dict)
@@ -31,42 +32,46 @@ class Hosts:
     @property
     def place(self) -> str:
         """HOST:PORT."""
-        return f"{self.network}.254:{self.port}"
+        return f"{self.networks[0]}.254:{self.port}"
 
     def host(self, number: int) -> str:
         """The name of a host, which is its namespace's too."""
         return f"{self.name}h{number}"
 
-    def link(self, number: int) -> str:
-        """The end of a host's link that is outside of it."""
-        return f"{self.name}v{number}"
-
     def address(self, number: int) -> str:
-        """A host's address."""
-        return f"{self.network}.{number + 1}"
+        """A host's address on its first link."""
+        return f"{self.networks[0]}.{number + 1}"
 
     def make(self) -> None:
-        """Hosts, bridge and links."""
-        bridge = f"{self.name}br"
-        run("ip", "link", "add", bridge, "type", "bridge")
-        run("ip", "addr", "add", f"{self.network}.254/24", "dev", bridge)
-        run("ip", "link", "set", bridge, "up")
+        """Hosts, bridges and links."""
         for number in range(COUNT):
-            host, link = self.host(number), self.link(number)
-            run("ip", "netns", "add", host)
-            run("ip", "link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", host)
-            run("ip", "link", "set", link, "master", bridge, "up")
-            run("ip", "-n", host, "addr", "add", f"{self.address(number)}/24", "dev", "eth0")
-            run("ip", "-n", host, "link", "set", "eth0", "up")
-            run("ip", "-n", host, "link", "set", "lo", "up")
+            run("ip", "netns", "add", self.host(number))
+            run("ip", "-n", self.host(number), "link", "set", "lo", "up")
+        for which, network in enumerate(self.networks):
+            bridge = f"{self.name}b{which}"
+            run("ip", "link", "add", bridge, "type", "bridge")
+            run("ip", "addr", "add", f"{network}.254/24", "dev", bridge)
+            run("ip", "link", "set", bridge, "up")
+            for number in range(COUNT):
+                self._connect(number, which, bridge)
+
+    def _connect(self, number: int, which: int, bridge: str) -> None:
+        host, inside, outside = self.host(number), f"eth{which}", f"{self.name}v{number}{which}"
+        run("ip", "link", "add", outside, "type", "veth", "peer", "name", inside, "netns", host)
+        run("ip", "link", "set", outside, "master", bridge, "up")
+        address = f"{self.networks[which]}.{number + 1}/24"
+        run("ip", "-n", host, "addr", "add", address, "dev", inside)
+        run("ip", "-n", host, "link", "set", inside, "up")
 
     def start_agents(self, output: Path, *options: str) -> None:
         """An agent on each host, for one run."""
         for number in range(COUNT):
-            run("ip", "-n", self.host(number), "link", "set", "eth0", "up")
+            for link in ("eth0", "eth1"):
+                run("ip", "-n", self.host(number), "link", "set", link, "up")
             inside = (
                 f"hostname {self.host(number)} && mount -t tmpfs tmpfs /dev/shm &&"
-                f" exec {sys.executable} -m measure.nodes --once --node {number} {' '.join(options)}"
+                f" exec {sys.executable} -m measure.nodes --once --node {number} "
+                + " ".join(options)
             )
             with (output / f"agent-{number}.out").open("wb") as out:
                 self.agents[number] = subprocess.Popen(
@@ -114,7 +119,9 @@ class Hosts:
         for host in (self.host(number) for number in range(COUNT)):
             if host in made:
                 run("ip", "netns", "del", host)
-        subprocess.run(["ip", "link", "del", f"{self.name}br"], capture_output=True, check=False)
+        for which in range(len(self.networks)):
+            bridge = f"{self.name}b{which}"
+            subprocess.run(["ip", "link", "del", bridge], capture_output=True, check=False)
 
 
 def run(*command: str) -> str:

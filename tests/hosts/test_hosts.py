@@ -2,7 +2,7 @@
 have; of two sides that do not reach each other, one only trains."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,14 +32,21 @@ def _outside(hosts: Hosts, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def ran(hosts: Hosts, folder: Path, architecture: str, *events: FaultEvent, **asked: Any) -> Any:
+def ran(
+    hosts: Hosts,
+    folder: Path,
+    architecture: str,
+    *events: FaultEvent,
+    options: Sequence[str] = (),
+    **asked: Any,
+) -> Any:
     """`run-finished` of one run on the three hosts; afterwards nothing of it is left on any."""
     trace = folder / "faults.json"
     trace.write_text(json.dumps(Schedule("test", events).to_json()), encoding="utf-8")
     usual = {"steps": STEPS, "world_size": WORLD, "nodes": COUNT, "group_timeout_s": 20.0}
     usual |= {"trace": str(trace) if events else "none"}
     plan = planned(folder, request(architecture, **{**usual, **asked}))
-    hosts.start_agents(folder)
+    hosts.start_agents(folder, *options)
     try:
         (finished,) = run(plan)
     finally:
@@ -117,6 +124,29 @@ def test_what_passed_over_which_interface_is_recorded(hosts: Hosts, tmp_path: Pa
         # All replicas go to other hosts, over that very interface.
         assert passed["sent_bytes"] > member["replica_bytes_sent"] > 0
         assert passed["received_bytes"] > 0
+
+
+def test_what_saves_and_restores_send_can_have_a_link_of_its_own(
+    hosts: Hosts, tmp_path: Path
+) -> None:
+    crash = FaultEvent(VICTIM, FaultKind.NODE_CRASH, step=STRIKES)
+    options = ("--recovery-interface", "eth1")
+    struck = ran(hosts, tmp_path, "a2", crash, mechanism="ft2", options=options)
+    assert (struck["outcome"], struck["reasons"]) == ("recovered", [])
+    for member in struck["found"]["nodes"]["members"][1:]:
+        assert (member["interface"], member["recovery_interface"]) == ("eth0", "eth1")
+        assert member["interface_chosen"]
+        passed = {each["interface"]: each for each in member["passed"]}
+        # Heads, acknowledgements and what is fetched come on top; no training does.
+        assert passed["eth1"]["sent_bytes"] > member["replica_bytes_sent"] > 0
+        moved = sum(m["replica_bytes_sent"] + m["replica_bytes_fetched"] for m in _members(struck))
+        assert passed["eth1"]["sent_bytes"] < 1.3 * moved
+        assert passed["eth0"]["sent_bytes"] > 0
+
+
+def _members(finished: dict[str, Any]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = finished["found"]["nodes"]["members"]
+    return found
 
 
 @pytest.mark.parametrize("architecture", ["a2", "a7"])
