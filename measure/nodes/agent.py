@@ -19,6 +19,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from measure.errors import UsageError
 from measure.nodes import network
 from measure.nodes.line import Line
 from measure.nodes.messages import BEAT_S, LEASE_S, Hello, Orders, ages, shifted
@@ -43,8 +44,10 @@ class Chosen:
 
 
 def hello(node: int, address: str, chosen: Chosen) -> Hello:
-    """What this host says of itself."""
+    """What this host says of itself; UsageError if it knows no interface to use."""
     interface = chosen.interface or network.interface_of(address)
+    if not interface:
+        raise UsageError(f"no interface of this host has the address {address}: give --interface")
     return Hello(
         node=node,
         host=socket.gethostname(),

@@ -36,19 +36,24 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def serve(options: argparse.Namespace, _command: str) -> int:
-    """Serves runs until none comes within the patience; the exit code."""
+    """Serves runs until none comes within the patience; the exit code. UsageError if none came."""
     host, port = place(options.supervisor or os.environ.get(AT, ""))
     key, node = key_told(), _node(options)
     chosen = Chosen(options.interface, options.recovery_interface)
-    starter = warmed()
+    starter, served = warmed(), 0
     while (line := _reached(host, port, key, options.patience)) is not None:
         said = hello(node, line.address, chosen)
         orders = _ordered(line, said.to_json())
         if orders is not None:
             Agent(line, said, orders, starter).serve()
+            served += 1
         line.close()
-        if options.once and orders is not None:
+        if options.once and served:
             break
+    if not served:
+        raise UsageError(
+            f"no run came from {host}:{port} within {options.patience:g} s, or its key is another"
+        )
     return 0
 
 

@@ -1,10 +1,14 @@
 """What starts an agent, and what is refused, in one line that says what is valid."""
 
+import threading
+from contextlib import closing
+
 import pytest
 
 from measure.cli import main
 from measure.errors import UsageError
 from measure.nodes.command import AT, KEY, NODE, place
+from measure.nodes.line import Door
 
 GOOD = {AT: "10.0.0.1:29400", KEY: "k" * 16, NODE: "0"}
 
@@ -40,3 +44,17 @@ def test_what_is_missing_is_said(
     complaint = capsys.readouterr().err
     assert said in complaint
     assert complaint.count("\n") == 1
+
+
+@pytest.mark.integration
+def test_who_is_served_by_nobody_says_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with closing(Door("127.0.0.1", 0, b"another key than theirs")) as door:
+        for name, value in {**GOOD, AT: f"127.0.0.1:{door.port}"}.items():
+            monkeypatch.setenv(name, value)
+        answering = threading.Thread(target=door.next_line, args=(20.0,))
+        answering.start()
+        assert main(["node", "--patience", "0.5"]) == 2
+        answering.join()
+    assert "no run came from 127.0.0.1" in capsys.readouterr().err
