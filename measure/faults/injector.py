@@ -123,7 +123,6 @@ class Injector:
         else:
             raise InjectedError(f"fault {ordinal} of the schedule")
 
-
     def _strike_all(self, ordinal: int, kind: FaultKind) -> None:
         """The node of this process; a fault that cannot be carried out has not fired, and the log
         says why."""

@@ -164,7 +164,7 @@ class Agent:
             process.join(_REAP_S)
             self._line.say("ended", slot=slot, exit_code=process.exitcode)
             return
-        self._line.say("from", slot=slot, message=message, beat=self._beat_of(slot))
+        self._line.say("from", slot=slot, told=message, beat=self._beat_of(slot))
 
     def _start(self, order: dict[str, Any]) -> None:
         slot, orders, said = order["slot"], self._orders, self._said
@@ -178,12 +178,14 @@ class Agent:
             "interface": said.interface,
             "recovery_interface": said.recovery_interface,
         }
-        started = self._starter.start_process(run_on_node, (orders.job, slot, json.dumps(place)), slot)
+        started = self._starter.start_process(
+            run_on_node, (orders.job, slot, json.dumps(place)), slot
+        )
         self._ranks[slot] = started
         self._slot_of[started.pipe] = slot
 
     def _tell(self, order: dict[str, Any]) -> None:
-        told = shifted(order["message"], self._shift_s)
+        told = shifted(order["told"], self._shift_s)
         say(self._ranks[order["slot"]].pipe, told.pop("said"), **told)
 
     def _kill(self, order: dict[str, Any]) -> None:

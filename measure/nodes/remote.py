@@ -160,7 +160,7 @@ class Node:
 
     def tell(self, slot: int, data: bytes) -> None:
         """Has a rank of it told; OSError once the node is lost."""
-        self.say("to", slot=slot, message=json.loads(data))
+        self.say("to", slot=slot, told=json.loads(data))
 
     @property
     def is_lost(self) -> bool:
@@ -224,7 +224,7 @@ class Node:
             self._line.say("answer", n=message["n"], t=now, boot=boot_id())
         elif said == "from":
             self._beats.put(*beat_of(message["beat"], now))
-            self._ranks[message["slot"]].pipe.arrive(json.dumps(message["message"]).encode())
+            self._ranks[message["slot"]].pipe.arrive(json.dumps(message["told"]).encode())
         elif said == "ended":
             rank = self._ranks[message["slot"]]
             rank.process.ended(message["exit_code"])
@@ -316,7 +316,9 @@ def nodes_of_run(
                 stack.callback(_reap, _local_agent(folder, node, door.port, key))
         found = _met(door, job.nodes, beats, time.monotonic() + patience_s)
         door.close()  # who comes now, comes for another run
-        orders = Orders(job.run_key(), job.to_json(), str(folder.resolve()), slots, host, store_port)
+        orders = Orders(
+            job.run_key(), job.to_json(), str(folder.resolve()), slots, host, store_port
+        )
         for node in found:
             node.begin(orders)
         nodes = Nodes(job, found)
@@ -378,7 +380,7 @@ def _local_agent(folder: Path, node: int, port: int, key: bytes) -> "subprocess.
     command = [sys.executable, "-m", "measure.nodes", "--once"]
     command += ["--supervisor", f"{LOOPBACK}:{port}", "--node", str(node)]
     with (folder / f"node-{node}.out").open("ab") as output:
-        return subprocess.Popen(  # noqa: S603 - this very program
+        return subprocess.Popen(
             command,
             env=environment,
             stdin=subprocess.DEVNULL,

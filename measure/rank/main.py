@@ -199,9 +199,7 @@ class _Rank:
         )
         self.attached = True
         self.mechanism.attach(architecture, surroundings)
-        shared_bytes = segment_names.held_bytes(
-            surroundings.run_key, context.rank, self.place.node
-        )
+        shared_bytes = segment_names.held_bytes(surroundings.run_key, context.rank, self.place.node)
         self.log.write("attached", generation=generation, shared_bytes=shared_bytes)
         step, source, proof = self._restored(architecture, surroundings)
         self.log.write("restored", generation=generation, step=step, source=source)

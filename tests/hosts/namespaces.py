@@ -144,4 +144,3 @@ def why_not() -> str:
         return f"no network namespaces here: {tried.stderr.decode().strip()}"
     run("ip", "netns", "del", probe)
     return ""
-

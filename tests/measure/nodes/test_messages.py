@@ -11,7 +11,10 @@ _INSTANTS = st.floats(1.0, 1e6)
 
 
 @given(
-    st.integers(0, 1000), st.integers(0, 10**9), st.lists(_INSTANTS, min_size=4, max_size=4), _INSTANTS
+    st.integers(0, 1000),
+    st.integers(0, 10**9),
+    st.lists(_INSTANTS, min_size=4, max_size=4),
+    _INSTANTS,
 )
 def test_a_beat_is_as_old_on_the_other_clock(
     slot: int, steps: int, instants: list[float], theirs: float
