@@ -312,8 +312,8 @@ def nodes_of_run(
         beats = HeartbeatReader(folder / "heartbeats", slots)
         stack.callback(beats.close)
         if is_local():
-            for node in range(job.nodes):
-                stack.callback(_reap, _local_agent(folder, node, door.port, key))
+            for number in range(job.nodes):
+                stack.callback(_reap, _local_agent(folder, number, door.port, key))
         found = _met(door, job.nodes, beats, time.monotonic() + patience_s)
         door.close()  # who comes now, comes for another run
         orders = Orders(

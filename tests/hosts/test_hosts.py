@@ -43,7 +43,12 @@ def ran(
     """`run-finished` of one run on the three hosts; afterwards nothing of it is left on any."""
     trace = folder / "faults.json"
     trace.write_text(json.dumps(Schedule("test", events).to_json()), encoding="utf-8")
-    usual = {"steps": STEPS, "world_size": WORLD, "nodes": COUNT, "group_timeout_s": 20.0}
+    usual: dict[str, Any] = {
+        "steps": STEPS,
+        "world_size": WORLD,
+        "nodes": COUNT,
+        "group_timeout_s": 20.0,
+    }
     usual |= {"trace": str(trace) if events else "none"}
     plan = planned(folder, request(architecture, **{**usual, **asked}))
     hosts.start_agents(folder, *options)

@@ -40,7 +40,7 @@ def test_what_never_was_has_no_age() -> None:
 def test_instants_of_a_supervisor_are_moved_and_nothing_else_is() -> None:
     form = {"said": "form", "step": 5, "training_at": 10.0, "armed": {"1": 12.0}, "rank": 3}
     assert shifted(form, 100.0) == {**form, "training_at": 110.0, "armed": {"1": 112.0}}
-    first = {"said": "form", "training_at": None, "armed": {}}
+    first: dict[str, object] = {"said": "form", "training_at": None, "armed": {}}
     assert shifted(first, 100.0) == first
     assert shifted({"said": "train", "at": 1.5}, -1.0) == {"said": "train", "at": 0.5}
 

@@ -38,7 +38,12 @@ def ran(folder: Path, *events: FaultEvent, **asked: Any) -> dict[str, Any]:
     """`run-finished` of one run of ring all-reduce on two nodes."""
     trace = folder / "faults.json"
     trace.write_text(json.dumps(Schedule("test", events).to_json()), encoding="utf-8")
-    usual = {"steps": STEPS, "world_size": WORLD, "nodes": NODES, "group_timeout_s": 20.0}
+    usual: dict[str, Any] = {
+        "steps": STEPS,
+        "world_size": WORLD,
+        "nodes": NODES,
+        "group_timeout_s": 20.0,
+    }
     usual |= {"trace": str(trace) if events else "none"}
     plan = planned(folder, request("a2", **{**usual, **asked}))
     (finished,) = run(plan)
