@@ -238,6 +238,7 @@ class Nodes:
     def __init__(self, job: JobSpec, nodes: list[Node]) -> None:
         self._job, self._nodes = job, nodes
         self.node_of: dict[int, int] = {}
+        self._wanted: list[int] = []
         self._over = threading.Event()
         self._watching = threading.Thread(target=self._watch, name="nodes", daemon=True)
         self._watching.start()
@@ -252,6 +253,10 @@ class Nodes:
         node = self._node_for(rank)
         self.node_of[rank] = node
         return self._nodes[node].start(rank)
+
+    def want_next_on(self, node: int) -> None:
+        """One of the processes that are started for others goes to this node, if it is there."""
+        self._wanted.append(node)
 
     def forget(self, slot: int, holder: int) -> None:
         """What a rank that is dead held in its node's memory is to be gone with it."""
@@ -279,7 +284,7 @@ class Nodes:
         elif spare < job.spares:
             wanted = spare % job.nodes
         else:
-            wanted = -1
+            wanted = self._wanted.pop(0) if self._wanted else -1
         living = {n: node.living for n, node in enumerate(self._nodes) if not node.is_lost}
         if not living:
             raise HarnessError("all nodes are lost")

@@ -89,6 +89,7 @@ class Supervisor:
         self._train_at, self._first_step = 0.0, 0
         self._equivalent = True
         self._nodes: Nodes | None = None
+        self._homes: dict[int, int] = {}
 
     def run(self, starter: RankStarter) -> Observed:
         """The run; returns what was seen of it."""
@@ -193,10 +194,23 @@ class Supervisor:
             self._crew.launch_another()
 
     def _forget(self, view: RankView, holder: int) -> None:
+        self._homes.pop(holder, None)
         if self._nodes is None:
             segment_names.remove(self._job.run_key(), holder=holder)
         else:
             self._nodes.forget(view.rank, holder)
+
+    def _stay_near(self, views: list[RankView]) -> None:
+        """These are only replaced, and their memory stays on their nodes: so do their places."""
+        for view in views:
+            if self._nodes is not None and view.node is not None and view.plays is not None:
+                self._homes[view.plays] = view.node
+                self._nodes.want_next_on(view.node)
+
+    def _near_memory(self) -> dict[int, int]:
+        """The node of each place that has memory without a process, on nodes that are there."""
+        lost = {node.node for node in self._seen.nodes if node.lost}
+        return {place: node for place, node in self._homes.items() if node not in lost}
 
     def _had_struck(self, view: RankView) -> bool:
         """Whether a process that was given up was dying of its own fault already, which must not
@@ -217,6 +231,7 @@ class Supervisor:
 
     def _start_anew(self) -> None:
         """Ends every process of the group, and starts as many new ones."""
+        self._stay_near(self._living())
         self._crew.give_up_on(self._living())
         self._fill_up()
 
@@ -420,6 +435,7 @@ class Supervisor:
     def _replace(self, stuck: list[RankView]) -> None:
         """Ends who cannot be set free; a new process is to take the place of each."""
         stuck = [view for view in stuck if not view.given_up]
+        self._stay_near(stuck)
         self._crew.give_up_on(stuck)
         for _ in stuck:
             self._crew.launch_another()
@@ -461,7 +477,7 @@ class Supervisor:
         idle_at = time.monotonic()
         self._on_phase("recovering")
         size, growing = self._job.world_size, self._growing
-        plan = elect(self._seen.ranks, living, size, self._traits, growing)
+        plan = elect(self._seen.ranks, living, size, self._traits, growing, self._near_memory())
         if plan is None:
             # Nobody waits to replace the lost, but processes may be started for them.
             if self._traits.grows and not self._survivors_go_on():
@@ -503,6 +519,7 @@ class Supervisor:
     def _take_in(self, plan: Election) -> None:
         for view, place in plan.joining:
             view.member, view.plays = True, place
+            self._homes.pop(place, None)
 
     def _ending(self, now: float) -> Ending | None:
         seen, living = self._seen, self._living()

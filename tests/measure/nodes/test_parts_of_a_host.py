@@ -79,8 +79,11 @@ def test_after_it_all_are_on_one_node_and_copies_stay_in_the_ring(tmp_path: Path
     assert [fault["fired"] for fault in struck["found"]["faults"]] == [True, True]
 
 
-def test_all_processes_can_be_started_anew_on_the_node_that_is_left(tmp_path: Path) -> None:
-    struck = ran(tmp_path, CRASH, mechanism="ft1", way=Way.RESTART)
+@pytest.mark.parametrize("mechanism", ["ft1", "ft2"])
+def test_all_processes_can_be_started_anew_near_the_memory_that_is_left(
+    tmp_path: Path, mechanism: str
+) -> None:
+    struck = ran(tmp_path, CRASH, mechanism=mechanism, way=Way.RESTART)
     assert (struck["outcome"], struck["reasons"]) == ("recovered", [])
     assert struck["found"]["recoveries"][0]["way"] == "restart"
 
