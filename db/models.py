@@ -33,6 +33,7 @@ from db.records import (
     Detector,
     DispersionKind,
     Evidence,
+    FailureDomain,
     FailureScope,
     FaultOutcome,
     FitModel,
@@ -460,6 +461,8 @@ class Run(Base):
         at_least("interval_steps", 1),
         at_least("replicas", 0),
         at_least("steps_completed", 0),
+        at_least("nodes", 2),
+        one_of("failure_domain", FailureDomain),
         finite_from_zero("lead_s"),
         finite_from_zero("wall_s"),
         utc("started_at"),
@@ -528,6 +531,9 @@ class Run(Base):
     way: Mapped[str | None] = mapped_column(Text)
     equivalent: Mapped[Count | None]
     infeasible_reason: Mapped[str | None] = mapped_column(Text)
+    # NULL: all ranks were on one node.
+    nodes: Mapped[Count | None]
+    failure_domain: Mapped[str | None] = mapped_column(Text)
 
 
 class RunValue(Base):
@@ -902,6 +908,8 @@ class OperatingPoint(Base):
         at_least("interval_steps", 1),
         at_least("replicas", 0),
         at_least("world_size", 1),
+        at_least("nodes", 2),
+        one_of("failure_domain", FailureDomain),
         finite_from_zero("lead_s"),
         positive("group_timeout_s"),
         one_of("outcome", PointOutcome),
@@ -923,6 +931,9 @@ class OperatingPoint(Base):
     group_timeout_s: Mapped[Real | None]
     world_size: Mapped[Count | None]
     outcome: Mapped[str] = mapped_column(Text)
+    # NULL in both: one node.
+    nodes: Mapped[Count | None]
+    failure_domain: Mapped[str | None] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text, server_default="")
 
 

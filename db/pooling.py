@@ -89,6 +89,8 @@ class PointKey:
     group_timeout_s: float
     round_limit_s: float
     detector: str
+    nodes: int | None = None
+    failure_domain: str | None = None
 
     @property
     def undisturbed(self) -> "PointKey":
@@ -102,6 +104,7 @@ class PointKey:
             group_timeout_s=0.0,
             round_limit_s=0.0,
             detector="",
+            failure_domain=None,
         )
 
     @property
@@ -116,6 +119,8 @@ class PointKey:
             *([f"r{self.replicas}"] if self.replicas is not None else []),
             *([f"{self.way}"] if self.way is not None else []),
             *([f"lead{self.lead_s:g}"] if self.lead_s is not None else []),
+            *([f"n{self.nodes}"] if self.nodes is not None else []),
+            *([f"lost-{self.failure_domain}"] if self.failure_domain is not None else []),
             *(self.detector, f"{self.device}-{self.backend}", stack),
         ]
         name = "/".join(part for part in parts if part)
@@ -128,9 +133,11 @@ class PointKey:
     def conditions(self) -> str:
         """Those conditions that no column of an operating point holds, in words."""
         way = "" if self.way is None else f", recovery {_WAYS.get(self.way, self.way)}"
+        nodes = "" if self.nodes is None else f", {self.nodes} nodes"
+        domain = "" if self.failure_domain is None else f", a {self.failure_domain} lost at once"
         return (
             f"{self.backend}, detector {self.detector}, group timeout {self.group_timeout_s:g} s, "
-            f"round limit {self.round_limit_s:g} s, profile {self.profile}{way}"
+            f"round limit {self.round_limit_s:g} s, profile {self.profile}{way}{nodes}{domain}"
         )
 
 

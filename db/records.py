@@ -140,6 +140,13 @@ class Way(StrEnum):
     RESTART = "restart"
 
 
+class FailureDomain(StrEnum):
+    """The largest that the faults of a run on several nodes took at once."""
+
+    RANK = "rank"
+    NODE = "node"
+
+
 class RecoveryWay(StrEnum):
     """How one recovery brought training back: a way, or what came of it."""
 

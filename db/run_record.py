@@ -25,6 +25,7 @@ from pydantic_core import ErrorDetails
 from db.errors import InvalidDataError
 from db.records import (
     Detector,
+    FailureDomain,
     FaultOutcome,
     Phase,
     RecoveryWay,
@@ -152,7 +153,7 @@ class DetectionPart(Part):
 
 class FaultPart(Part):
     ordinal: Whole
-    kind: Literal["crash", "hang", "exception"]
+    kind: Literal["crash", "hang", "exception", "node-crash", "partition"]
     rank: Whole
     planned: AtTime | AtStep | AfterFirst | AtPhase
     lead_s: FromZero | None
@@ -197,6 +198,37 @@ class PhasePart(Part):
     fault: Whole
     phase: Annotated[Phase, Field(strict=False)]
     duration_s: FromZero
+
+
+class PassedPart(Part):
+    interface: FilledText
+    sent_bytes: Whole
+    received_bytes: Whole
+
+
+class NodePart(Part):
+    node: Whole
+    host: Text
+    address: Text
+    ranks: Annotated[tuple[Whole, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    lost: Literal["node-crash", "partition"] | None
+    lost_s: FromZero | None
+    interface: Text
+    recovery_interface: Text
+    interface_chosen: bool
+    passed: Annotated[tuple[PassedPart, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    replica_bytes_sent: Whole
+    replica_bytes_fetched: Whole
+
+
+class NodesPart(Part):
+    """Where the ranks of a run were, if on several nodes."""
+
+    failure_domain: Annotated[FailureDomain | None, Field(strict=False)]
+    node_losses_survived: Whole | None
+    members: Annotated[
+        tuple[NodePart, ...], Field(strict=False, min_length=2, max_length=_MOST_ITEMS)
+    ]
 
 
 class StepPart(Part):
@@ -353,6 +385,7 @@ class Record(Part):
     lineage: Annotated[tuple[dict[str, Any], ...], Field(strict=False, max_length=_MOST_ITEMS)] = ()
     times: TimesPart | None = None
     shared_memory_bytes: Whole | None = None
+    nodes: NodesPart | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -128,6 +128,7 @@ def run_row(file: RecordFile, stack: str) -> Row:
         "way": None if cell.way is None else str(cell.way),
         "equivalent": int(record.equivalent),
         "infeasible_reason": _storable(record.infeasible_reason),
+        **_nodes(record),
         "started_at": record.started_at,
         "wall_s": record.wall_s,
         "training_started_s": record.training_started_s,
@@ -138,6 +139,16 @@ def run_row(file: RecordFile, stack: str) -> Row:
         "source_commit": record.environment.commit,
         "note": "; ".join(record.notes),
         "record_sha256": file.sha256,
+    }
+
+
+def _nodes(record: Record) -> Row:
+    """How many, and what was lost at once; NULL where all ranks were on one."""
+    found = record.nodes
+    domain = found.failure_domain if found else None
+    return {
+        "nodes": len(found.members) if found else None,
+        "failure_domain": None if domain is None else str(domain),
     }
 
 

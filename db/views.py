@@ -57,6 +57,8 @@ SELECT
   p.storage,
   p.group_timeout_s,
   p.world_size,
+  p.nodes,
+  p.failure_domain,
   p.outcome,
   CASE WHEN w.throughput_evidence = 'measured' AND w.samples_per_s_per_rank > 0
     THEN k.batch_per_rank / w.samples_per_s_per_rank END AS step_time_s,

@@ -47,8 +47,9 @@ _SINGLE: Mapping[str, str] = {
     "workload": "workload",
     "device": "device",
     "steps": "steps",
+    "nodes": "nodes",
 }
-_NUMBERS = ("seeds", "first-seed", "world-size", "steps", "interval", "replicas")
+_NUMBERS = ("seeds", "first-seed", "world-size", "steps", "nodes", "interval", "replicas")
 _DEVICES = ("auto", "cpu", "cuda")
 KEYS = (*_TEXTS, *_SWEPT, *_SINGLE)
 
@@ -87,6 +88,7 @@ def requests_of(told: Mapping[str, Any], where: str = "") -> list[Request]:
         "device": "auto",
         "steps": None,
         "lead_s": None,
+        "nodes": 1,
         "where": where,
         **single,
     }

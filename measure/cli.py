@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from measure.errors import MeasureError, MissingLibraryError, UsageError
 from measure.faults.traces import PAPER_TRACES
+from measure.nodes.command import add_options as add_node
 from measure.units import size_bytes
 
 if TYPE_CHECKING:
@@ -188,11 +189,12 @@ def _calibrate(options: argparse.Namespace, command: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     description = __doc__.partition("\n\n")[0]
     parser = argparse.ArgumentParser("python -m measure", description=description)
-    commands = parser.add_subparsers(required=True, metavar="run, calibrate, plan or task")
+    commands = parser.add_subparsers(required=True, metavar="run, calibrate, plan, task or node")
     _add_run(commands.add_parser("run", help="run cells, write their records"))
     _add_calibrate(commands.add_parser("calibrate", help="measure this machine's paths"))
     _add_plan(commands.add_parser("plan", help="say what `run` would run"))
     _add_task(commands.add_parser("task", help="run one task of a file of tasks"))
+    add_node(commands.add_parser("node", help="serve as one node of several"))
     return parser
 
 
@@ -235,6 +237,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--seeds", type=int, help="how many; default: 1")
     run.add_argument("--first-seed", type=int, help="default: 0")
     run.add_argument("--world-size", type=int, help="ranks; default: 8")
+    run.add_argument("--nodes", type=int, help="of these ranks, each with an agent; default: 1")
     run.add_argument("--pg-timeout", help="the process group's timeout, e.g. 10s")
     run.add_argument("--detector", help="group-timeout or supervisor; default: supervisor")
     run.add_argument("--workload", help="default: the architecture's own")

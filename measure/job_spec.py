@@ -56,6 +56,8 @@ class JobSpec:
     alternates: bool = False
     """In a run without faults, blocks of steps with and without the mechanism alternate, so that
     its overhead is seen against a baseline of the same run."""
+    nodes: int = 1
+    """How many the ranks are on, consecutive ones together; each is lost as a whole."""
 
     def run_key(self) -> str:
         """What the names of this run's shared memory begin with: twelve hexadecimal digits."""
@@ -77,8 +79,12 @@ class JobSpec:
         return lambda step: (step + 1) // block % 2 == 0
 
     def to_json(self) -> str:
-        """The job as JSON text, which `from_json` reads."""
-        return json.dumps({**asdict(self), "schedule": self.schedule.to_json()})
+        """The job as JSON text, which `from_json` reads. On one node it is the text that it was
+        before there were several: digests and run ids stay."""
+        told = {**asdict(self), "schedule": self.schedule.to_json()}
+        if self.nodes == 1:
+            del told["nodes"]
+        return json.dumps(told)
 
     def digest(self) -> str:
         """What tells this job's configuration from another's: 64 hexadecimal digits."""

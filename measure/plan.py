@@ -10,7 +10,7 @@ from measure.architectures import registry as architectures
 from measure.architectures.catalogue import ARCHITECTURES
 from measure.campaign import Cell, Plan
 from measure.errors import UsageError
-from measure.faults.schedule import Schedule, read_schedule
+from measure.faults.schedule import FaultKind, Schedule, read_schedule
 from measure.faults.traces import NO_FAULT, PAPER_TRACES, trace_named
 from measure.interfaces.capabilities import (
     ArchitectureEntry,
@@ -24,6 +24,10 @@ from measure.job_spec import Detector, JobSpec
 from measure.matrix import classify
 from measure.mechanisms import registry as mechanisms
 from measure.mechanisms.catalogue import MECHANISMS
+from measure.nodes.command import AT
+from measure.nodes.messages import SILENT_S
+from measure.nodes.placement import spares_for_a_node
+from measure.nodes.remote import is_local
 from measure.profiles import Profile, profile_named
 from measure.sequence import shuffled
 from measure.workloads import catalogue as workloads
@@ -53,6 +57,8 @@ class Request:
     interval_steps: int | None = None
     replicas: int | None = None
     way: Way | None = None
+    nodes: int = 1
+    """How many nodes the ranks are on, each with an agent and lost as a whole."""
     where: str = ""
     """What stands before a complaint: the file and the block that this was asked in."""
 
@@ -68,6 +74,7 @@ def cells_of(request: Request) -> list[Cell]:
         ("number of steps", request.steps, 10**7),
         ("interval", request.interval_steps, 10**7),
         ("number of replicas", request.replicas, request.world_size - 1),
+        ("number of nodes", request.nodes, request.world_size),
     ):
         if count is not None:
             _in_range(what, count, 1, most)
@@ -177,10 +184,11 @@ def _schedule(request: Request, trace: str, profile: Profile, warned: bool) -> S
     if request.lead_s is not None and not named:
         raise UsageError("a lead belongs to a trace such as f1; a schedule states its own (lead_s)")
     if trace.endswith(".json"):
-        schedule = read_schedule(Path(trace), request.world_size)
+        schedule = read_schedule(Path(trace), request.world_size, request.nodes)
     else:
         lead_s = profile.lead_s if request.lead_s is None and warned else request.lead_s
         schedule = trace_named(trace, profile, request.world_size, lead_s or None)
+    _check_links(schedule)
     steps = request.steps or profile.steps
     for number, event in enumerate(schedule.events):
         if event.step is not None and event.step >= steps:
@@ -224,17 +232,18 @@ def _cell(
             world_size=request.world_size,
             steps=request.steps or profile.steps,
             dropped_steps=profile.dropped_steps,
-            group_timeout_s=request.group_timeout_s or profile.group_timeout_s,
+            group_timeout_s=_group_timeout_s(request, profile),
             round_limit_s=profile.round_limit_s,
             detector=request.detector,
             device=device,
             backend=backend,
             lead_s=schedule.events[0].lead_s if schedule.events else None,
             interval_steps=_interval_steps(request, mechanism, profile),
-            spares=len(schedule.events) if way is Way.SPARE else 0,
+            spares=_spares(request, schedule) if way is Way.SPARE else 0,
             way=way,
             replicas=(request.replicas or mechanism.replicas) if mechanism.replicas else 0,
             alternates=mechanism.works_while_training,
+            nodes=request.nodes,
         ),
         profile,
         workload.batch_per_rank,
@@ -256,6 +265,37 @@ def _way(request: Request, entry: ArchitectureEntry, mechanism: MechanismEntry) 
             f" {known}"
         )
     return request.way
+
+
+def _spares(request: Request, schedule: Schedule) -> int:
+    """One for each lost rank; for a lost node so many on each that those on the others suffice."""
+    of_nodes = [event for event in schedule.events if event.kind.strikes_a_node]
+    if not of_nodes:
+        return len(schedule.events)
+    each = spares_for_a_node(request.world_size, request.nodes)
+    return len(schedule.events) - len(of_nodes) + each * len(of_nodes)
+
+
+def _group_timeout_s(request: Request, profile: Profile) -> float:
+    """As asked, or the profile's; on several nodes the supervisor must notice a cut link first."""
+    least_s = 2.0 * SILENT_S if request.nodes > 1 else 0.0
+    asked_s = request.group_timeout_s
+    if asked_s is not None and asked_s < least_s:
+        raise UsageError(
+            f"the group timeout must be {least_s:g} s or more on several nodes, so that a cut link"
+            f" is noticed before it, not {asked_s:g} s"
+        )
+    return asked_s or max(profile.group_timeout_s, least_s)
+
+
+def _check_links(schedule: Schedule) -> None:
+    """Nodes that are parts of this host have no link that could be cut."""
+    cut = [event for event in schedule.events if event.kind is FaultKind.PARTITION]
+    if cut and is_local():
+        raise UsageError(
+            "a partition needs nodes that are hosts of their own: start `python -m measure node` on"
+            f" each, and name the place where they find this process in {AT}"
+        )
 
 
 def _interval_steps(request: Request, mechanism: MechanismEntry, profile: Profile) -> int | None:

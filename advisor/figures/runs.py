@@ -12,7 +12,13 @@ from advisor.figures.theme import GREY, series_color, styled
 from advisor.units import format_duration, format_number
 from db.run_record import FaultPart, Record, WindowPart
 
-FAULT_WORDS = {"crash": "was killed", "hang": "hung", "exception": "raised an error"}
+FAULT_WORDS = {
+    "crash": "was killed",
+    "hang": "hung",
+    "exception": "raised an error",
+    "node-crash": "was lost with its node",
+    "partition": "was cut off with its node",
+}
 MOST_FAULTS = 6
 """How many faults are marked: more lines than these nobody can tell apart."""
 _PANEL_PX, _GAP_PX, _EDGES_PX, _LEGEND_LINE_PX = 190, 34, 76, 19

@@ -1,4 +1,5 @@
-"""Carries out the faults of one place: the victim strikes itself, after saying so in its log."""
+"""Carries out the faults of one place: the victim strikes itself, or the node that it is on, after
+saying so in its log."""
 
 import os
 import signal
@@ -22,8 +23,15 @@ class Injector:
     started in its stead, meets only the faults that are still to come there.
     """
 
-    def __init__(self, schedule: Schedule, place: int, log: EventLog) -> None:
+    def __init__(
+        self,
+        schedule: Schedule,
+        place: int,
+        log: EventLog,
+        strike_node: Callable[[FaultKind], None] | None = None,
+    ) -> None:
         self._schedule, self._place, self._log = schedule, place, log
+        self._strike_node = strike_node
         self._pending = set(range(len(schedule.events)))
         self._set_at: dict[int, float] = {}
         self._steps_done = 0
@@ -110,8 +118,20 @@ class Injector:
             os.kill(os.getpid(), signal.SIGKILL)
         elif event.kind is FaultKind.HANG:
             os.kill(os.getpid(), signal.SIGSTOP)
+        elif event.kind.strikes_a_node:
+            self._strike_all(ordinal, event.kind)
         else:
             raise InjectedError(f"fault {ordinal} of the schedule")
+
+    def _strike_all(self, ordinal: int, kind: FaultKind) -> None:
+        """The node of this process; a fault that cannot be carried out has not fired, and the log
+        says why."""
+        assert self._strike_node is not None, "a schedule for several nodes, and there is one"
+        self._pending.discard(ordinal)
+        try:
+            self._strike_node(kind)
+        except OSError as error:
+            self._log.write("fault-failed", ordinal=ordinal, why=str(error))
 
 
 def _in_training_thread() -> bool:

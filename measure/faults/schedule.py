@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from measure.errors import UsageError
+from measure.nodes.placement import ranks_beside
 
 SCHEMA = "failbench-faults"
 VERSION = 1
@@ -30,7 +31,7 @@ _EVENT_KEYS = {"rank", "kind", *_WHEN, "lead_s", "params"}
 
 
 class FaultKind(StrEnum):
-    """What happens to the victim, which does it to itself."""
+    """What happens to the victim, which does it to itself, or to the node that it is on."""
 
     CRASH = "crash"
     """SIGKILL: fail-stop, nothing is flushed, no handler runs."""
@@ -38,6 +39,15 @@ class FaultKind(StrEnum):
     """SIGSTOP: alive, its sockets open, but silent."""
     EXCEPTION = "exception"
     """Its training code raises; the process ends by itself, with a traceback."""
+    NODE_CRASH = "node-crash"
+    """The node is lost: SIGKILL of its agent and of all its ranks, and what its memory held."""
+    PARTITION = "partition"
+    """The node's link is cut: its ranks live, and reach nobody."""
+
+    @property
+    def strikes_a_node(self) -> bool:
+        """Whether all ranks of a node are lost with the one that is named."""
+        return self in (FaultKind.NODE_CRASH, FaultKind.PARTITION)
 
 
 class StartPhase(StrEnum):
@@ -90,7 +100,7 @@ class Schedule:
         }
 
 
-def read_schedule(path: Path, world_size: int) -> Schedule:
+def read_schedule(path: Path, world_size: int, nodes: int = 1) -> Schedule:
     """The schedule of a JSON file; UsageError names file, place and what would be valid."""
     try:
         if path.stat().st_size > _LARGEST_FILE_BYTES:
@@ -102,7 +112,7 @@ def read_schedule(path: Path, world_size: int) -> Schedule:
         raise UsageError(f"{path}: not JSON: {error}") from error
     try:
         schedule = parse(found)
-        check(schedule, world_size)
+        check(schedule, world_size, nodes)
     except UsageError as error:
         raise UsageError(f"{path}: {error}") from error
     return replace(schedule, name=_identified(schedule, path))
@@ -144,8 +154,9 @@ def parse(found: object) -> Schedule:
     )
 
 
-def check(schedule: Schedule, world_size: int) -> None:
-    """Raises UsageError unless every event can happen in a run of `world_size` ranks."""
+def check(schedule: Schedule, world_size: int, nodes: int = 1) -> None:
+    """Raises UsageError unless every event can happen in a run of `world_size` ranks on `nodes`
+    nodes."""
     for number, event in enumerate(schedule.events):
         _check_lead(event, f"event {number}")
         if not 0 <= event.rank < world_size:
@@ -153,15 +164,27 @@ def check(schedule: Schedule, world_size: int) -> None:
                 f"event {number}: there is no rank {event.rank} of {world_size}: "
                 f"valid are 0 to {world_size - 1}"
             )
-    victims = [event.rank for event in schedule.events]
+        if event.kind.strikes_a_node and nodes < 2:
+            raise UsageError(
+                f"event {number}: a {event.kind.value} needs ranks on several nodes:"
+                " give --nodes 2 or more"
+            )
+    victims = [rank for event in schedule.events for rank in victims_of(event, world_size, nodes)]
     for rank in victims:
         if victims.count(rank) > 1:
             raise UsageError(f"rank {rank} fails twice; a rank that is gone cannot fail again")
     follow = any(event.after_s is not None for event in schedule.events)
     if follow and schedule.events[0].kind is FaultKind.HANG:
-        raise UsageError("after_s needs an event 0 that ends its rank: kind crash or exception")
+        raise UsageError("after_s needs an event 0 that ends its rank: any kind but hang")
     if len(victims) >= world_size:
         raise UsageError(f"all {world_size} ranks fail: at least one must be left")
+
+
+def victims_of(event: FaultEvent, world_size: int, nodes: int) -> list[int]:
+    """The ranks that are lost by this fault, as long as each is where it began."""
+    if event.kind.strikes_a_node:
+        return ranks_beside(event.rank, world_size, nodes)
+    return [event.rank]
 
 
 def _event(number: int, found: object) -> FaultEvent:
@@ -203,6 +226,8 @@ def _check_lead(event: FaultEvent, where: str) -> None:
             f"{where}: the lead of {event.lead_s:g} s must be at most {ahead:g} s, the time of the"
             " fault"
         )
+    if event.kind.strikes_a_node and event.phase is not None:
+        raise UsageError(f"{where}: a {event.kind.value} strikes while training, not at a phase")
     if event.lead_s is not None and event.phase is not None:
         raise UsageError(f"{where}: a fault before training starts cannot be announced")
 

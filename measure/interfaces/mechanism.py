@@ -51,6 +51,10 @@ class Surroundings:
     """Whether the supervisor has reported a loss in this generation."""
     facts: RunFacts
     log: Log
+    nodes: tuple[int, ...] = ()
+    """The node that each rank of this generation is on; empty where all are on one."""
+    node: int | None = None
+    """The node that this process is on; None where there is one only."""
 
     def nothing_can_be_whole(self) -> bool:
         """A peer is gone for good, and training goes on without it: no save will have every

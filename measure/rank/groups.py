@@ -16,6 +16,9 @@ from torch import Tensor
 from measure.errors import InfeasibleError
 from measure.rank import way_out
 
+LOOPBACK_ADDRESS = "127.0.0.1"
+_GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
+
 
 class GlooPair:
     """A gloo group of two. Tensors on a device travel through the host's memory."""
@@ -76,7 +79,9 @@ class ProcessGroups:
         backend: str,
         group_timeout_s: float,
         round_limit_s: float,
+        recovery_interface: str = "",
     ) -> None:
+        self._recovery_interface = recovery_interface
         self._before = set(way_out.open_sockets().values())
         self._place, self._timeout = place, timedelta(seconds=group_timeout_s)
         self.store = self.new_store()
@@ -137,7 +142,7 @@ class ProcessGroups:
             )
         if self._host is None:
             store = dist.PrefixStore("host", self.store)
-            with self._timed():
+            with self._timed(), _gloo_on(self._recovery_interface):
                 made: Any = dist.ProcessGroupGloo(
                     store, self._rank, self._world_size, self._timeout
                 )
@@ -171,7 +176,27 @@ class ProcessGroups:
             self.formation_s += time.monotonic() - begin
 
 
-def stay_on_loopback() -> None:
-    """gloo and NCCL listen on the loopback interface only: this launcher has one machine."""
-    os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-    os.environ.setdefault("NCCL_SOCKET_IFNAME", "lo")
+def stay_on_loopback(interface: str = "") -> None:
+    """gloo and NCCL listen on the loopback interface only, where all ranks are on one machine; on
+    one of several nodes on this `interface`."""
+    for name in (_GLOO_INTERFACE, "NCCL_SOCKET_IFNAME"):
+        os.environ.setdefault(name, "lo")
+        if interface:
+            os.environ[name] = interface
+
+
+@contextmanager
+def _gloo_on(interface: str) -> Iterator[None]:
+    """Groups of gloo that are made meanwhile use this interface; empty: the usual one."""
+    usual = os.environ.get(_GLOO_INTERFACE)
+    if not interface or interface == usual:
+        yield
+        return
+    os.environ[_GLOO_INTERFACE] = interface
+    try:
+        yield
+    finally:
+        if usual is None:
+            del os.environ[_GLOO_INTERFACE]
+        else:
+            os.environ[_GLOO_INTERFACE] = usual

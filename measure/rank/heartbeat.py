@@ -76,6 +76,12 @@ class HeartbeatReader:
             beats.append(Beat(beat_at, steps, step_at, storage_at))
         return beats
 
+    def put(self, rank: int, beat: Beat) -> None:
+        """Writes a slot for a rank of another host, on this host's clock."""
+        base = rank * _SLOT_BYTES
+        _BEAT.pack_into(self._map, base, beat.beat_at, beat.storage_at)
+        _PROGRESS.pack_into(self._map, base + _BEAT.size, beat.steps, beat.step_at)
+
     def close(self) -> None:
         """Lets go of the file."""
         self._map.close()

@@ -1,6 +1,7 @@
 """A rank process, from its birth to its end. Preloaded into the fork server: it imports torch."""
 
 import ctypes
+import json
 import os
 import resource
 import signal
@@ -19,17 +20,23 @@ import torch
 from measure.architectures import registry as architectures
 from measure.errors import InfeasibleError
 from measure.faults.injector import InjectedError, Injector
-from measure.faults.schedule import StartPhase
+from measure.faults.schedule import FaultKind, StartPhase
 from measure.interfaces.architecture import Architecture
 from measure.interfaces.capabilities import ArchitectureEntry, Capability
 from measure.interfaces.mechanism import Mechanism, Surroundings
 from measure.job_spec import JobSpec
 from measure.mechanisms import registry as mechanisms
+from measure.nodes.strike import strike
 from measure.rank import exit_codes, restoring
 from measure.rank.context import RankContext
 from measure.rank.control import Inbox, say
 from measure.rank.event_log import EventLog
-from measure.rank.groups import ProcessGroups, StorePlace, stay_on_loopback
+from measure.rank.groups import (
+    LOOPBACK_ADDRESS,
+    ProcessGroups,
+    StorePlace,
+    stay_on_loopback,
+)
 from measure.rank.heartbeat import Heartbeat
 from measure.rank.stillness import Stillness
 from measure.rank.training_loop import PausedError, TrainingLoop
@@ -44,10 +51,21 @@ _FREED_AGAIN_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a rank lives: its run's folder and the port of its run's store on this host."""
+    """Where a rank lives: its run's folder and store, and which node of several, if there are."""
 
     folder: Path
     store_port: int
+    store_host: str = LOOPBACK_ADDRESS
+    node: int | None = None
+    """None: all ranks are on one."""
+    agent: int = 0
+    """The pid of the node's agent."""
+    beats: str = ""
+    """The file of the node's heartbeats; empty: in the folder."""
+    interface: str = ""
+    """Carries the training; empty: the loopback, as `recovery_interface`."""
+    recovery_interface: str = ""
+    """Carries what ranks send each other to save and to restore."""
 
     def log_path(self, rank: int) -> Path:
         """The rank's event log."""
@@ -60,13 +78,23 @@ class Place:
     @property
     def heartbeats(self) -> Path:
         """The file of all heartbeats."""
-        return self.folder / "heartbeats"
+        return Path(self.beats) if self.beats else self.folder / "heartbeats"
 
 
 def run_rank(job_json: str, rank: int, folder: str, store_port: int, pipe: Connection) -> None:
     """The whole life of one rank; never returns. Its exit code says how it ended: 0 by order of
     the supervisor, 1 when its training code raised."""
-    place = Place(Path(folder), store_port)
+    live_at(job_json, rank, Place(Path(folder), store_port), pipe)
+
+
+def place_of(text: str) -> Place:
+    """The place that an agent gave as JSON: its fields by name."""
+    told = json.loads(text)
+    return Place(**{**told, "folder": Path(told["folder"])})
+
+
+def live_at(job_json: str, rank: int, place: Place, pipe: Connection) -> None:
+    """As `run_rank`, at a place."""
     settle(place.output_path(rank))
     log = EventLog(place.log_path(rank), rank)
     code = 0
@@ -95,7 +123,7 @@ class _Rank:
     ) -> None:
         self.job, self.place, self.pipe, self.log = job, place, pipe, log
         self.heartbeat = Heartbeat(place.heartbeats, slot)
-        self.injector = Injector(job.schedule, slot, log)
+        self.injector = Injector(job.schedule, slot, log, self._strike_node)
         self.groups: ProcessGroups | None = None
         self.loop: TrainingLoop | None = None
         self.freeing: _Freeing | None = None
@@ -110,7 +138,7 @@ class _Rank:
     def live(self) -> None:
         """Comes up, then serves every generation that it is ordered into, until the end."""
         self.injector.at_phase(StartPhase.STARTING)
-        stay_on_loopback()
+        stay_on_loopback(self.place.interface)
         self.workload = workloads.build(self.job.workload, self.job.profile, self.job.seed)
         self.log.write("ready")
         say(self.pipe, "ready")
@@ -171,7 +199,7 @@ class _Rank:
         )
         self.attached = True
         self.mechanism.attach(architecture, surroundings)
-        shared_bytes = segment_names.held_bytes(surroundings.run_key, context.rank)
+        shared_bytes = segment_names.held_bytes(surroundings.run_key, context.rank, self.place.node)
         self.log.write("attached", generation=generation, shared_bytes=shared_bytes)
         step, source, proof = self._restored(architecture, surroundings)
         self.log.write("restored", generation=generation, step=step, source=source)
@@ -217,15 +245,23 @@ class _Rank:
             somebody_lost=lambda: self.inbox.told_of_loss,
             facts=RunFacts(job.digest(), {"torch": torch.__version__}),
             log=self.log,
+            nodes=tuple(order.get("nodes", ())),
+            node=self.place.node,
         )
 
     def _context(self, order: dict[str, Any]) -> RankContext:
         job, rank = self.job, order["rank"]
         self.inbox.new_generation(order["generation"])
         torch.manual_seed(job.seed)
-        at = StorePlace("127.0.0.1", self.place.store_port, order["generation"])
+        at = StorePlace(self.place.store_host, self.place.store_port, order["generation"])
         self.groups = ProcessGroups(
-            at, rank, order["world_size"], job.backend, job.group_timeout_s, job.round_limit_s
+            at,
+            rank,
+            order["world_size"],
+            job.backend,
+            job.group_timeout_s,
+            job.round_limit_s,
+            self.place.recovery_interface,
         )
         if order["generation"] and self.inbox.told_of_loss:
             raise RuntimeError("a peer was lost before the groups were formed")
@@ -238,6 +274,12 @@ class _Rank:
             round_limit_s=job.round_limit_s,
             groups=self.groups,
         )
+
+    def _strike_node(self, kind: FaultKind) -> None:
+        place = self.place
+        assert place.node is not None, "a fault of a node, and there is one only"
+        interfaces = (place.interface, place.recovery_interface)
+        strike(kind, self.job.run_key(), place.node, place.agent, interfaces)
 
     def _leave(self) -> None:
         """Lets go of the generation that is over, before the next one."""

@@ -16,6 +16,7 @@ from measure.mechanisms.registry import entry_named
 from measure.results.accounting import Loss, Times, times_of
 from measure.results.emergencies import emergencies_of
 from measure.results.generations import Generation, generations
+from measure.results.nodes import nodes_of
 from measure.results.overhead import overhead_of
 from measure.results.rank_log import RankLog
 from measure.results.recoveries import Answered, answered
@@ -94,6 +95,7 @@ def run_record(
         "series": series(run.logs),
         **_mechanism(run, trained),
         **_recovering(run, answers, times),
+        **nodes_of(run, faults),
     }
 
 

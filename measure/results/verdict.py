@@ -131,18 +131,28 @@ def survivors_of(run: Run) -> list[RankView]:
 def struck_ranks(run: Run) -> Mapping[int, float]:
     """The processes that a fault struck, with the time at which it fired."""
     found = {}
-    for ordinal in range(len(run.job.schedule.events)):
+    for ordinal, event in enumerate(run.job.schedule.events):
         slot, said = _strike(run, ordinal)
         if said is not None:
             found[slot] = said["t"]
+            for other in _lost_with(run, slot) if event.kind.strikes_a_node else []:
+                found.setdefault(other, said["t"])
     return found
+
+
+def _lost_with(run: Run, slot: int) -> list[int]:
+    """All processes of the node of this one, if that was lost."""
+    node = run.seen.ranks[slot].node
+    if node is None or not run.seen.nodes[node].lost:
+        return []
+    return [view.rank for view in run.seen.ranks if view.node == node]
 
 
 def _strike(run: Run, ordinal: int) -> tuple[int, dict[str, Any] | None]:
     """(The process that a fault struck or was planned for, what that process wrote of it)."""
     for log in run.logs:
         said = log.first("fault", ordinal=ordinal)
-        if said is not None:
+        if said is not None and log.first("fault-failed", ordinal=ordinal) is None:
             return log.rank, said
     return run.job.schedule.events[ordinal].rank, None
 
@@ -152,6 +162,7 @@ def reasons_of(run: Run, faults: Sequence[Fault]) -> list[str]:
     if run.seen.ending is Ending.INFEASIBLE:
         return []
     reasons = ["interrupted"] if run.seen.ending is Ending.INTERRUPTED else []
+    reasons.append(_unplanned_loss_of_a_node(run))
     reasons.append(_first_unplanned_end(run))
     reasons.append(_unplanned_stop_after_recovery(run))
     reasons += [_unfired(run, fault) for fault in faults]
@@ -197,7 +208,7 @@ def _begun_anew(run: Run) -> list[str]:
 
 def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
     slot, said = _strike(run, ordinal)
-    if said is None:
+    if said is None or (event.kind.strikes_a_node and not _really_fired(run, slot, event)):
         due_s = _due_s(run, event)
         return Fault(ordinal, event, False, due_s, None, (), None, False, "not_fired", slot)
     detections = tuple(_detections(run, slot, event, said["t"]))
@@ -323,6 +334,8 @@ def _really_fired(run: Run, slot: int, event: FaultEvent) -> bool:
     """The victim said so, and its end agrees. (Who is given up because another was lost at the
     same time may be dead by then already: nobody can say which signal was first.)"""
     view = run.seen.ranks[slot]
+    if event.kind.strikes_a_node:
+        return view.node is not None and run.seen.nodes[view.node].lost == event.kind.value
     if event.kind is FaultKind.CRASH:
         return view.exit_code == _SIGKILL and (view.given_up or not view.killed_by_supervisor)
     if event.kind is FaultKind.EXCEPTION:
@@ -356,6 +369,20 @@ def _due_s(run: Run, event: FaultEvent) -> float:
     if event.time_s is not None and run.seen.training_at is not None:
         return run.since_began(run.seen.training_at) + event.time_s
     return run.ended_s
+
+
+def _unplanned_loss_of_a_node(run: Run) -> str:
+    """The node that was lost first, or in another way, without a fault of the schedule."""
+    planned = set()
+    for ordinal, event in enumerate(run.job.schedule.events):
+        slot, said = _strike(run, ordinal)
+        if said is not None and event.kind.strikes_a_node:
+            planned.add((run.seen.ranks[slot].node, event.kind.value))
+    lost = [node for node in run.seen.nodes if node.lost and (node.node, node.lost) not in planned]
+    if not lost:
+        return ""
+    first = min(lost, key=lambda node: node.lost_at or 0.0)
+    return f"node {first.node} ({first.host}) was lost unplanned: {first.lost}"
 
 
 def _first_unplanned_end(run: Run) -> str:

@@ -1,5 +1,5 @@
-"""Memory of peers as a tier: each rank's state in its own host's memory and in that of the next
-`peers` ranks of the ring.
+"""Memory of peers as a tier: each rank's state in its own host's memory and in that of `peers`
+others: the next ranks of the ring, or ranks of other nodes (measure.nodes.placement).
 
 A save goes through two stages. First each rank has its own state and those of the ranks before it
 in slots that are `filled`; then all agree, and each commits its slots. The slot of the save before
@@ -21,6 +21,7 @@ from torch import Tensor
 from measure.errors import InfeasibleError
 from measure.interfaces.mechanism import Surroundings
 from measure.interfaces.tier import Tier
+from measure.nodes.placement import Placement, placed, ring
 from measure.rank.context import RankContext
 from measure.rank.event_log import boot_id
 from measure.rank.links import Incoming, Links, Outgoing
@@ -80,18 +81,18 @@ class _Generation:
     at: Surroundings
     rank: int
     world_size: int
-    peers: int
+    placement: Placement
     links: Links
 
     @property
     def owners(self) -> list[int]:
-        """Whose states this rank holds: its own, and those of the ranks before it."""
-        return [(self.rank - behind) % self.world_size for behind in range(self.peers + 1)]
+        """Whose states this rank holds: its own, and those of others that are placed here."""
+        return self.placement.owners(self.rank)
 
     @property
-    def holders(self) -> list[int]:
+    def holders(self) -> Sequence[int]:
         """Who holds this rank's state beside itself."""
-        return [(self.rank + ahead) % self.world_size for ahead in range(1, self.peers + 1)]
+        return self.placement.holders[self.rank]
 
 
 class Replicas(Tier):
@@ -122,7 +123,14 @@ class Replicas(Tier):
             raise InfeasibleError(
                 f"{peers} replicas need {peers + 1} ranks or more, not {context.world_size}"
             )
-        self._now = _Generation(at, context.rank, context.world_size, peers, links)
+        placement = _placement(at, links, context.world_size, peers)
+        if at.nodes:
+            at.log.write(
+                "placed",
+                holders=list(placement.holders[context.rank]),
+                node_losses_survived=placement.node_losses_survived,
+            )
+        self._now = _Generation(at, context.rank, context.world_size, placement, links)
         self._loaded = None
         self._find_slots()
         self._take_room(self._sizes(expected_bytes))
@@ -149,6 +157,7 @@ class Replicas(Tier):
         if differing := _differing(reports):
             raise PeerFailedError(name, differing)
         self._commit(Save(state.step, now.at.generation))
+        self._drop_left_over()
         sent: int = reports[now.rank]["sent"]
         return sent
 
@@ -176,7 +185,7 @@ class Replicas(Tier):
         failed: list[StateError] = []
         sending: list[Outgoing] = []
         fetched: dict[int, RankState] = {}
-        moves = list(_moves(complete[save], now.peers))
+        moves = list(_moves(complete[save], now.placement))
         for move in moves:
             if move.source == now.rank:
                 with _noted(failed):
@@ -230,7 +239,8 @@ class Replicas(Tier):
         if address == self._address:
             return
         self._address = address
-        self._slots = {owner: self._pair(owner) for owner in now.owners}
+        owners = [*now.owners, *self._left_over()]
+        self._slots = {owner: self._pair(owner) for owner in owners}
         for slot in self._all_slots():
             slot.open()
             outcome_of(slot.described)  # damaged ones are overwritten first
@@ -239,9 +249,31 @@ class Replicas(Tier):
         now = self._here()
         names = (f"{self._label}-o{owner}-{number}" for number in range(_SLOTS))
         return tuple(
-            Slot(segment_names.path_of(now.at.run_key, now.rank, name), now.rank, owner)
+            Slot(
+                segment_names.path_of(now.at.run_key, now.rank, name, now.at.node),
+                now.rank,
+                owner,
+            )
             for name in names
         )
+
+    def _left_over(self) -> list[int]:
+        """Whose states are here though their place is elsewhere by now: on several nodes the
+        replicas are dealt out anew when a rank goes on on another one."""
+        now = self._here()
+        if now.at.node is None:
+            return []
+        begin = f"{self._label}-o"
+        found = segment_names.held(now.at.run_key, now.rank, now.at.node)
+        owners = {int(w[len(begin) :].partition("-")[0]) for w in found if w.startswith(begin)}
+        return sorted(owners - set(now.owners))
+
+    def _drop_left_over(self) -> None:
+        """A newer state of every rank is where it belongs."""
+        for owner in set(self._slots) - set(self._here().owners):
+            for slot in self._slots.pop(owner):
+                slot.close()
+                slot.path.unlink(missing_ok=True)
 
     def _sizes(self, expected_bytes: int) -> list[int]:
         """What to reserve for each rank's state, once it is sure that each host has room for what
@@ -250,17 +282,17 @@ class Replicas(Tier):
         mine = {
             "host": boot_id(),
             "expected": expected_bytes,
-            "reserved": sum(slot.capacity for slot in self._all_slots()),
+            "reserved": sum(s.capacity for owner in now.owners for s in self._slots[owner]),
             "free": segments.free_bytes(segment_names.FOLDER),
         }
         reports = self._agree("room", mine, max(now.at.timeout_s, _SETTING_UP_S))
         sizes = [_capacity(report["expected"]) for report in reports]
-        _check_room(reports, sizes, now.peers)
+        _check_room(reports, sizes, now.placement)
         return sizes
 
     def _take_room(self, sizes: Sequence[int]) -> None:
-        for owner, slots in self._slots.items():
-            for slot in slots:
+        for owner in self._here().owners:
+            for slot in self._slots[owner]:
                 try:
                     slot.reserve(sizes[owner])
                 except NoSpaceError as error:
@@ -395,6 +427,14 @@ class Replicas(Tier):
         return found[1]
 
 
+def _placement(at: Surroundings, links: Links, world_size: int, peers: int) -> Placement:
+    """Copies go to other nodes where every rank can reach every other; neighbours alone stay in
+    the ring. The same on every rank."""
+    nodes = at.nodes or (0,) * world_size
+    reaches_all = len(links) == world_size - 1
+    return placed(nodes, peers) if reaches_all else ring(nodes, peers)
+
+
 class _Move(NamedTuple):
     """A state that a rank lacks, and who gives it."""
 
@@ -404,12 +444,11 @@ class _Move(NamedTuple):
     digest: str
 
 
-def _moves(where: Mapping[int, Mapping[int, str]], peers: int) -> Iterator[_Move]:
+def _moves(where: Mapping[int, Mapping[int, str]], placement: Placement) -> Iterator[_Move]:
     """What has to move until every rank holds all that it is to hold, in one order for all."""
     for owner in sorted(where):
         found = where[owner]
-        for ahead in range(peers + 1):
-            holder = (owner + ahead) % len(where)
+        for holder in (owner, *placement.holders[owner]):
             if holder not in found:
                 source = min(found)
                 yield _Move(owner, source, holder, found[source])
@@ -464,13 +503,13 @@ def _differing(reports: Sequence[Mapping[str, Any]]) -> dict[int, str]:
     }
 
 
-def _check_room(reports: Sequence[Mapping[str, Any]], sizes: Sequence[int], peers: int) -> None:
+def _check_room(
+    reports: Sequence[Mapping[str, Any]], sizes: Sequence[int], placement: Placement
+) -> None:
     """InfeasibleError on every rank alike if one host is too small for what its ranks hold."""
     for host in sorted({report["host"] for report in reports}):
         here = [rank for rank, report in enumerate(reports) if report["host"] == host]
-        held = sum(
-            sizes[(rank - behind) % len(sizes)] for rank in here for behind in range(peers + 1)
-        )
+        held = sum(sizes[owner] for rank in here for owner in placement.owners(rank))
         needed = _SLOTS * held - sum(reports[rank]["reserved"] for rank in here)
         free = min(reports[rank]["free"] for rank in here)
         if needed > free:

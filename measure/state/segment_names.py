@@ -1,8 +1,10 @@
 """The names of shared memory: whose it is, and what is swept once nobody needs it any more.
 
 A run claims `failbench-<run key>-owner...`; what a rank holds in its host's memory is called
-`failbench-<run key>-h<holder>-<what>`. Names carry the run, so that two runs on one host never
-meet; the claim says which process answers for it, so that what a killed one left is found.
+`failbench-<run key>-h<holder>-<what>`, or `failbench-<run key>-n<node>-h<holder>-<what>` where a
+run has several nodes. Names carry the run, so that two runs on one host never meet, and the node,
+so that what is lost with it is known even where two nodes share a host; the claim says which
+process answers for it, so that what a killed one left is found.
 """
 
 import os
@@ -14,38 +16,59 @@ FOLDER = Path("/dev/shm")  # noqa: S108 - shared memory has no other place
 _PREFIX = "failbench"
 
 
-def path_of(run_key: str, holder: int, what: str) -> Path:
-    """Where the memory of rank `holder` has this; `what` is of letters, digits and `-`."""
-    return FOLDER / f"{_PREFIX}-{run_key}-h{holder}-{what}"
+def path_of(run_key: str, holder: int | None, what: str, node: int | None = None) -> Path:
+    """Where the memory of rank `holder`, or of a node, has this; `what` is of letters, digits and
+    `-`."""
+    return FOLDER / f"{_PREFIX}-{run_key}-{_whose(holder, node)}{what}"
 
 
 def claim(run_key: str) -> None:
-    """This process answers for the run's memory until it calls `remove`."""
-    pid = os.getpid()
-    (FOLDER / f"{_PREFIX}-{run_key}-owner-{_namespace()}-{pid}-{started(pid)}").touch()
+    """This process answers for the run's memory until it calls `remove` or `release`."""
+    _claim_path(run_key).touch()
 
 
-def remove(run_key: str, holder: int | None = None) -> None:
-    """Removes what one rank holds, or all of the run with its claim. Who has it mapped keeps it."""
-    whose = f"h{holder}-*" if holder is not None else "*"
-    for path in FOLDER.glob(f"{_PREFIX}-{run_key}-{whose}"):
+def release(run_key: str) -> None:
+    """This process answers for the run's memory no more; others may."""
+    _claim_path(run_key).unlink(missing_ok=True)
+
+
+def remove(run_key: str, holder: int | None = None, node: int | None = None) -> None:
+    """Removes what one rank holds (on this node), what all ranks of one node hold, or all of the
+    run with its claims. Who has it mapped keeps it."""
+    for path in FOLDER.glob(f"{_PREFIX}-{run_key}-{_whose(holder, node)}*"):
         path.unlink(missing_ok=True)
 
 
-def held_bytes(run_key: str, holder: int) -> int:
+def held(run_key: str, holder: int, node: int | None = None) -> list[str]:
+    """What the memory of rank `holder` has: the `what` of each, sorted."""
+    begin = f"{_PREFIX}-{run_key}-{_whose(holder, node)}"
+    return sorted(path.name.removeprefix(begin) for path in FOLDER.glob(f"{begin}*"))
+
+
+def held_bytes(run_key: str, holder: int, node: int | None = None) -> int:
     """How much memory a rank's holdings take, as far as it is really used."""
-    blocks = [p.stat().st_blocks for p in FOLDER.glob(f"{_PREFIX}-{run_key}-h{holder}-*")]
-    return sum(blocks) * 512
+    found = FOLDER.glob(f"{_PREFIX}-{run_key}-{_whose(holder, node)}*")
+    return sum(path.stat().st_blocks for path in found) * 512
 
 
 def sweep() -> list[str]:
-    """Removes the memory of runs whose process is gone; returns their keys. A run of another
+    """Removes the memory of runs whose processes are gone; returns their keys. A run of another
     process namespace cannot be asked, and stays."""
     keys = {path.name.split("-")[1] for path in FOLDER.glob(f"{_PREFIX}-*-*")}
     gone = sorted(key for key in keys if _is_orphaned(key))
     for key in gone:
         remove(key)
     return gone
+
+
+def _whose(holder: int | None, node: int | None) -> str:
+    parts = [f"n{node}-" if node is not None else "", f"h{holder}-" if holder is not None else ""]
+    return "".join(parts)
+
+
+def _claim_path(run_key: str) -> Path:
+    pid = os.getpid()
+    return FOLDER / f"{_PREFIX}-{run_key}-owner-{_namespace()}-{pid}-{started(pid)}"
 
 
 def _is_orphaned(run_key: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, cast
 
 from measure.rank.control import hear, say
 from measure.supervisor import ranks as processes
@@ -43,8 +43,8 @@ class Crew:
 
     def heard(self, within_s: float) -> Iterator[tuple[RankView, dict[str, Any] | None]]:
         """Who says what within that time; None instead of a message: it is dead."""
-        for pipe in wait(list(self._open), within_s):
-            assert isinstance(pipe, Connection)
+        for ready in wait(list(self._open), within_s):
+            pipe = cast("Connection", ready)
             view = self._open[pipe]
             message: dict[str, Any] | None
             try:

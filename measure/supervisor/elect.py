@@ -1,10 +1,12 @@
 """Who takes part in the next generation: survivors keep their places, others take the free ones."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from measure.interfaces.capabilities import Way
 from measure.supervisor.observed import RankView
+
+_NOWHERE: Mapping[int, int] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +41,14 @@ def elect(
     world_size: int,
     traits: Traits,
     growing: bool = False,
+    homes: Mapping[int, int] = _NOWHERE,
 ) -> Election | None:
     """The next generation; None while there are too few who could take part. Pure. `growing`:
-    nobody was lost, the group only takes in who has come back."""
+    nobody was lost, the group only takes in who has come back. `homes`: on which node the memory
+    of a free place still is; a process of that node takes the place, if there is one."""
     free = sorted(set(range(world_size)) - {view.plays for view in living})
     ready = [v for v in everybody if not v.member and v.ready and v.died_at is None]
-    joining = tuple(zip(ready, free, strict=False))
+    joining = _matched(ready, free, homes)
     if traits.way is Way.SMALLER and traits.shrinks:
         size = len(living) + len(joining)
         whole = "grown" if growing else "started"
@@ -53,6 +57,21 @@ def elect(
     if traits.way is None or len(joining) < len(free):
         return None
     return Election(joining, _NAMES[traits.way])
+
+
+def _matched(
+    ready: Sequence[RankView], free: Sequence[int], homes: Mapping[int, int]
+) -> tuple[tuple[RankView, int], ...]:
+    """Who takes which free place: near its memory where that is possible, otherwise in order."""
+    left, taken = list(ready), dict[int, RankView]()
+    for place in free:
+        near = [view for view in left if place in homes and view.node == homes[place]]
+        if near:
+            taken[place] = near[0]
+            left.remove(near[0])
+    others = (place for place in free if place not in taken)
+    taken.update(zip(others, left, strict=False))
+    return tuple((taken[place], place) for place in free if place in taken)
 
 
 def why_none(

@@ -56,11 +56,40 @@ class RankView:
     recovery, or all were started anew."""
     silent_since: float | None = None
     """When its heartbeat stopped, for a rank that lived."""
+    node: int | None = None
+    """The node that it is on; None where there is one only."""
 
     @property
     def active(self) -> bool:
         """It may still make steps."""
         return self.died_at is None and self.stopped_at is None and self.finished_at is None
+
+
+@dataclass
+class NodeView:
+    """One node of several, as seen from outside."""
+
+    node: int
+    host: str
+    address: str
+    interface: str
+    """Carries the training."""
+    recovery_interface: str
+    """Carries what ranks send each other to save and to restore."""
+    chosen: bool
+    """Whether somebody chose an interface; otherwise the one that reaches the supervisor was
+    found."""
+    lost: str = ""
+    """How: `node-crash` (its agent died) or `partition` (it was silent)."""
+    lost_at: float | None = None
+    first_passed: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """(sent, received) bytes by interface, as the run began."""
+    last_passed: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def passed(self, told: list[tuple[str, int, int]]) -> None:
+        """So many bytes have passed each interface by now: (name, sent, received)."""
+        self.last_passed = {name: (sent, received) for name, sent, received in told}
+        self.first_passed = self.first_passed or self.last_passed
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +133,8 @@ class Observed:
     """The lines of measure.supervisor.lineage."""
     why_stopped: str = ""
     """Why training was not brought back, where that was to be tried."""
+    nodes: list[NodeView] = field(default_factory=list)
+    """Where there are several."""
     refused: list[str] = field(default_factory=list)
     """What the consistency gate found, in words."""
 

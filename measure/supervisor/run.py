@@ -9,6 +9,7 @@ run is left.
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 from measure.interfaces.capabilities import Way
 from measure.job_spec import Detector, JobSpec
+from measure.nodes.remote import Nodes, host_and_port, nodes_of_run
 from measure.rank.event_log import read_log
 from measure.rank.heartbeat import HeartbeatReader, create
 from measure.state import segment_names
@@ -26,13 +28,15 @@ from measure.supervisor.detect import Limits
 from measure.supervisor.elect import Election, Traits, elect, why_none
 from measure.supervisor.grow import Pause, next_pause
 from measure.supervisor.observed import Ending, Observed, RankView, Recovery
-from measure.supervisor.ranks import RankStarter
+from measure.supervisor.ranks import RankProcess, RankStarter
 from measure.supervisor.store import hosted_store
 
 _TRAIN_DELAY_S = 0.02
 """From the order to train to the common instant: every rank has heard it by then."""
 _TICK_S = 0.05
 _GRACE_S = 2.0
+_NODES_WITHIN_S = 60.0
+"""So soon the agents of all nodes have come."""
 _MOST_REPLACEMENTS = 8
 """So many recoveries a run; then it stops, with what it has."""
 _FREE_WITHIN_S = 1.0
@@ -84,6 +88,8 @@ class Supervisor:
         self._slots_of: list[int] = []
         self._train_at, self._first_step = 0.0, 0
         self._equivalent = True
+        self._nodes: Nodes | None = None
+        self._homes: dict[int, int] = {}
 
     def run(self, starter: RankStarter) -> Observed:
         """The run; returns what was seen of it."""
@@ -93,10 +99,8 @@ class Supervisor:
         segment_names.claim(self._job.run_key())
         self._on_phase("starting")
         try:
-            with hosted_store() as port:
-                launch = partial(
-                    starter.start, self._job.to_json(), folder=self._folder, store_port=port
-                )
+            with ExitStack() as stack:
+                launch = self._launcher(stack, starter)
                 self._crew = Crew(self._seen, launch, self._slots)
                 try:
                     self._crew.start(self._job.spares)
@@ -108,6 +112,27 @@ class Supervisor:
             self._beats.close()
             (self._folder / "heartbeats").unlink(missing_ok=True)
         return self._seen
+
+    def _launcher(self, stack: ExitStack, starter: RankStarter) -> Callable[..., RankProcess]:
+        """What starts the process of a slot: from the fork server here, or on its node."""
+        job = self._job
+        if job.nodes == 1:
+            port = stack.enter_context(hosted_store())
+            return partial(starter.start, job.to_json(), folder=self._folder, store_port=port)
+        host, _ = host_and_port()
+        port = stack.enter_context(hosted_store(host))
+        patience_s = max(_NODES_WITHIN_S, self._limits.start_s)
+        reached = nodes_of_run(job, self._folder, self._slots, port, patience_s)
+        self._nodes = stack.enter_context(reached)
+        self._seen.nodes = self._nodes.views
+        self._seen.began_at = time.monotonic()
+        return self._start_on_node
+
+    def _start_on_node(self, rank: int) -> RankProcess:
+        assert self._nodes is not None
+        started = self._nodes.start(rank)
+        self._seen.ranks[rank].node = self._nodes.node_of[rank]
+        return started
 
     def _watch(self) -> None:
         while self._seen.ending is None:
@@ -152,7 +177,7 @@ class Supervisor:
             return
         if view.plays is not None:
             # A rank stands for its host: what was in that host's memory is gone with it.
-            segment_names.remove(self._job.run_key(), holder=view.plays)
+            self._forget(view, view.plays)
         if view.given_up:
             self._arm_what_follows(view)
             return
@@ -167,6 +192,25 @@ class Supervisor:
             self._crew.tell_all("lost", rank=view.plays, generation=self._generation)
         if self._traits.grows and self._traits.way is Way.SMALLER:
             self._crew.launch_another()
+
+    def _forget(self, view: RankView, holder: int) -> None:
+        self._homes.pop(holder, None)
+        if self._nodes is None:
+            segment_names.remove(self._job.run_key(), holder=holder)
+        else:
+            self._nodes.forget(view.rank, holder)
+
+    def _stay_near(self, views: list[RankView]) -> None:
+        """These are only replaced, and their memory stays on their nodes: so do their places."""
+        for view in views:
+            if self._nodes is not None and view.node is not None and view.plays is not None:
+                self._homes[view.plays] = view.node
+                self._nodes.want_next_on(view.node)
+
+    def _near_memory(self) -> dict[int, int]:
+        """The node of each place that has memory without a process, on nodes that are there."""
+        lost = {node.node for node in self._seen.nodes if node.lost}
+        return {place: node for place, node in self._homes.items() if node not in lost}
 
     def _had_struck(self, view: RankView) -> bool:
         """Whether a process that was given up was dying of its own fault already, which must not
@@ -187,6 +231,7 @@ class Supervisor:
 
     def _start_anew(self) -> None:
         """Ends every process of the group, and starts as many new ones."""
+        self._stay_near(self._living())
         self._crew.give_up_on(self._living())
         self._fill_up()
 
@@ -254,7 +299,9 @@ class Supervisor:
         self._slots_of = [view.rank for view in members]
         events = self._job.schedule.events
         pending = [ordinal for ordinal in range(len(events)) if ordinal not in self._struck]
-        for rank, view in enumerate(sorted(members, key=lambda v: v.plays or 0)):
+        in_order = sorted(members, key=lambda v: v.plays or 0)
+        several = {} if self._nodes is None else {"nodes": [view.node for view in in_order]}
+        for rank, view in enumerate(in_order):
             view.built, view.stopped_at, view.silent_since = False, None, None
             view.stuck = False
             view.group_rank = rank
@@ -268,6 +315,7 @@ class Supervisor:
                 pending=pending,
                 armed=self._armed,
                 training_at=self._seen.training_at,
+                **several,
             )
 
     def _train(self, living: list[RankView]) -> None:
@@ -387,6 +435,7 @@ class Supervisor:
     def _replace(self, stuck: list[RankView]) -> None:
         """Ends who cannot be set free; a new process is to take the place of each."""
         stuck = [view for view in stuck if not view.given_up]
+        self._stay_near(stuck)
         self._crew.give_up_on(stuck)
         for _ in stuck:
             self._crew.launch_another()
@@ -428,7 +477,7 @@ class Supervisor:
         idle_at = time.monotonic()
         self._on_phase("recovering")
         size, growing = self._job.world_size, self._growing
-        plan = elect(self._seen.ranks, living, size, self._traits, growing)
+        plan = elect(self._seen.ranks, living, size, self._traits, growing, self._near_memory())
         if plan is None:
             # Nobody waits to replace the lost, but processes may be started for them.
             if self._traits.grows and not self._survivors_go_on():
@@ -470,6 +519,7 @@ class Supervisor:
     def _take_in(self, plan: Election) -> None:
         for view, place in plan.joining:
             view.member, view.plays = True, place
+            self._homes.pop(place, None)
 
     def _ending(self, now: float) -> Ending | None:
         seen, living = self._seen, self._living()

@@ -1,4 +1,4 @@
-"""The store through which ranks find each other: one a run, on the loopback interface."""
+"""The store through which ranks find each other: one a run, on one interface only."""
 
 import socket
 from collections.abc import Iterator
@@ -10,15 +10,15 @@ LOOPBACK = "127.0.0.1"
 
 
 @contextmanager
-def hosted_store() -> Iterator[int]:
-    """Serves a store until the block is left; yields its port."""
+def hosted_store(host: str = LOOPBACK) -> Iterator[int]:
+    """Serves a store at this address until the block is left; yields its port."""
     listener = socket.socket()
     # Bound here and handed over: a store that binds by itself listens on every interface.
-    listener.bind((LOOPBACK, 0))
+    listener.bind((host, 0))
     listener.listen(128)
     port: int = listener.getsockname()[1]
     store = dist.TCPStore(
-        LOOPBACK, port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach()
+        host, port, is_master=True, wait_for_workers=False, master_listen_fd=listener.detach()
     )
     try:
         yield port

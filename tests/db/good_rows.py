@@ -149,6 +149,8 @@ GOOD: dict[str, dict[str, Any]] = {
         "way": "spare",
         "equivalent": 1,
         "infeasible_reason": None,
+        "nodes": 3,
+        "failure_domain": "node",
     },
     "run_values": {
         "run_id": "first/1",
@@ -303,6 +305,8 @@ GOOD: dict[str, dict[str, Any]] = {
         "storage": "BeeGFS",
         "group_timeout_s": 600.0,
         "world_size": 8,
+        "nodes": 3,
+        "failure_domain": "node",
         "outcome": "complete",
         "note": "",
     },

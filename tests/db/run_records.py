@@ -359,3 +359,29 @@ def _slowdown(trace: str | None, rate: float, after_rate: float | None) -> float
     if trace is None:
         return None
     return 1.0 if after_rate is None else 1.0 - after_rate * 7 / (rate * 8)
+
+
+def nodes_part(lost: str | None = "node-crash", domain: str | None = "node") -> dict[str, Any]:
+    """Eight ranks on two nodes, the second of which was lost."""
+    return {
+        "failure_domain": domain,
+        "node_losses_survived": 1,
+        "members": [_node(0, None), _node(1, lost)],
+    }
+
+
+def _node(number: int, lost: str | None) -> dict[str, Any]:
+    return {
+        "node": number,
+        "host": f"node{number}",
+        "address": f"10.0.0.{number + 1}",
+        "ranks": [4 * number + rank for rank in range(4)],
+        "lost": lost,
+        "lost_s": 5.5 if lost else None,
+        "interface": "eth0",
+        "recovery_interface": "eth1",
+        "interface_chosen": True,
+        "passed": [{"interface": "eth0", "sent_bytes": 1_000_000, "received_bytes": 900_000}],
+        "replica_bytes_sent": 300_000,
+        "replica_bytes_fetched": 100_000,
+    }

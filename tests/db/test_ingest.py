@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from db.errors import InvalidDataError
+from db.harvest import harvest
 from db.ingest import finish_campaign, ingest, ingest_file
 from db.migrate import check
 from db.models import Base
@@ -427,3 +428,34 @@ def test_a_batch_is_no_larger_than_memory_allows(
     run_records.write(tmp_path, *(run_records.record(seed=seed) for seed in range(5)))
     monkeypatch.setattr("db.ingest.MOST_CHARACTERS", 1)
     assert len(ingest(engine, tmp_path).new) == 5
+
+
+def test_what_was_lost_at_once_comes_along_to_the_operating_point(
+    engine: Engine, tmp_path: Path
+) -> None:
+    made = run_records.mechanism_record("ft2", nodes=run_records.nodes_part())
+    made["faults"][0]["kind"] = "node-crash"
+    run_records.write(tmp_path, made)
+    assert ingest(engine, tmp_path).refused == ()
+    harvest(engine, "mybox")
+    assert rows(engine, "SELECT nodes, failure_domain FROM runs") == [(2, "node")]
+    view = "SELECT nodes, failure_domain FROM operating_point_view WHERE cluster = 'mybox'"
+    assert rows(engine, view) == [(2, "node")]
+    assert rows(engine, "SELECT kind FROM fault_events") == [("node-crash",)]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "said"),
+    [
+        ({"failure_domain": "rack"}, "nodes.failure_domain"),
+        ({"members": []}, "nodes.members"),
+        ({"node_losses_survived": -1}, "nodes.node_losses_survived"),
+    ],
+)
+def test_nodes_that_cannot_be_are_refused(
+    engine: Engine, tmp_path: Path, nodes: dict[str, Any], said: str
+) -> None:
+    changed = {**run_records.nodes_part(), **nodes}
+    run_records.write(tmp_path, run_records.mechanism_record("ft2", nodes=changed))
+    (refused,) = ingest(engine, tmp_path).refused
+    assert said in refused

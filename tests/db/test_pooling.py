@@ -264,3 +264,14 @@ def test_ids_are_names_without_spaces_and_not_too_long() -> None:
     longs = [dataclasses.replace(KEY, workload="w" * 150, cluster=c * 100).point_id for c in "ab"]
     assert {len(name) for name in longs} == {200}
     assert longs[0] != longs[1]
+
+
+def test_what_was_lost_at_once_tells_points_apart() -> None:
+    on_nodes = dataclasses.replace(KEY, nodes=3)
+    keys = [KEY, on_nodes, *(dataclasses.replace(on_nodes, failure_domain=d) for d in "rn")]
+    assert len({key.point_id for key in keys}) == 4
+    assert KEY.point_id == dataclasses.replace(KEY, nodes=None).point_id
+    lost = dataclasses.replace(on_nodes, failure_domain="node")
+    assert lost.point_id.replace("/n3/lost-node", "") == KEY.point_id
+    assert lost.conditions == f"{KEY.conditions}, 3 nodes, a node lost at once"
+    assert lost.undisturbed == dataclasses.replace(KEY.undisturbed, nodes=3)

@@ -97,6 +97,8 @@ def test_events_and_records(mark: str, tmp_path: Path) -> None:
         (["--architecture", "a7", "--world-size", "6"], "multiple of 4"),
         (["--architecture", "a2", "--world-size", "0"], "world size must be from 1"),
         (["--architecture", "a2", "--seeds", "0"], "number of seeds must be from 1"),
+        (["--architecture", "a2", "--nodes", "9"], "number of nodes must be from 1 to 8, not 9"),
+        (["--architecture", "a2", "--nodes", "2", "--pg-timeout", "1s"], "must be 5 s or more on"),
         (["--architecture", "a2", "--pg-timeout", "10"], "write 10s"),
         (["--architecture", "a2", "--pg-timeout", "soon"], "not a duration"),
         (["--architecture", "a2", "--detector", "oracle"], "group-timeout, supervisor"),

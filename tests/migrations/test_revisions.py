@@ -207,6 +207,31 @@ def test_0008_gives_each_run_of_a_validation_its_step_time(database_url: str) ->
     assert step_times(database_url) == [0.05]
 
 
+def test_0010_keeps_runs_and_points_without_their_nodes(database_url: str) -> None:
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        for name, row in GOOD.items():
+            connection.execute(Base.metadata.tables[name].insert(), row)
+    engine.dispose()
+    assert domains(database_url) == [(3, "node"), (3, "node")]
+    downgrade(database_url, REVISIONS[REVISIONS.index("0010") - 1])
+    upgrade(database_url)
+    assert check(database_url).problems == ()
+    assert domains(database_url) == [(None, None), (None, None)]
+
+
+def domains(url: str) -> list[tuple[int | None, str | None]]:
+    engine = open_engine(url)
+    with reading(engine) as connection:
+        found = [
+            tuple(row)
+            for table in ("runs", "operating_point_view")
+            for row in connection.exec_driver_sql(f"SELECT nodes, failure_domain FROM {table}")
+        ]
+    engine.dispose()
+    return found
+
+
 def step_times(url: str) -> list[float]:
     engine = open_engine(url)
     with reading(engine) as connection:

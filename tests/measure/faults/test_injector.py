@@ -82,3 +82,32 @@ def test_time_counts_from_the_first_training(tmp_path: Path) -> None:
 def _struck(folder: Path) -> list[int]:
     """The faults that the log has."""
     return [e["ordinal"] for e in read_log(folder / "log.jsonl") if e["event"] == "fault"]
+
+
+def of_a_node(folder: Path, struck: list[FaultKind], fails: bool = False) -> Injector:
+    def strike(kind: FaultKind) -> None:
+        struck.append(kind)
+        if fails:
+            raise PermissionError("not permitted")
+
+    events = (FaultEvent(2, FaultKind.PARTITION, step=3),)
+    log = EventLog(folder / "log.jsonl", 2)
+    return Injector(Schedule("test", events), 2, log, strike)
+
+
+def test_a_fault_of_the_node_strikes_it_once_after_saying_so(tmp_path: Path) -> None:
+    struck: list[FaultKind] = []
+    injector = of_a_node(tmp_path, struck)
+    injector.before_step(2)
+    assert struck == []
+    injector.before_step(3)
+    injector.before_step(3)
+    assert struck == [FaultKind.PARTITION]
+    events = [event["event"] for event in read_log(tmp_path / "log.jsonl")]
+    assert events == ["clock", "fault"]
+
+
+def test_a_fault_that_cannot_be_carried_out_says_why(tmp_path: Path) -> None:
+    of_a_node(tmp_path, [], fails=True).before_step(3)
+    last = read_log(tmp_path / "log.jsonl")[-1]
+    assert (last["event"], last["ordinal"], last["why"]) == ("fault-failed", 0, "not permitted")

@@ -18,6 +18,7 @@ from measure.faults.schedule import (
     StartPhase,
     parse,
     read_schedule,
+    victims_of,
 )
 from measure.faults.traces import TRACES, trace_named
 from measure.profiles import PROFILES
@@ -78,7 +79,9 @@ def test_a_name_that_is_no_name_is_refused(tmp_path: Path, name: object) -> None
         ([{"rank": 1, "time_s": float("nan")}], "from 0 to 1e9"),
         ([{"rank": 1, "time_s": -1}], "from 0 to 1e9"),
         ([{"rank": 1, "time_s": "1s"}], "must be a number of seconds"),
-        ([{"rank": 1, "kind": "explode", "step": 1}], "known are crash, hang, exception"),
+        ([{"rank": 1, "kind": "explode", "step": 1}], "known are crash, hang, exception, node-"),
+        ([{"rank": 1, "kind": "node-crash", "step": 1}], "needs ranks on several nodes: give --no"),
+        ([{"rank": 1, "kind": "partition", "phase": "starting"}], "while training, not at a phase"),
         ([{"rank": 1, "phase": "later"}], "known are starting, forming-groups"),
         ([{"rank": 1, "step": 1, "when": 2}], "unknown key 'when'"),
         ([{"rank": 1, "step": 1, "params": {"a": 1}}], "params must be empty"),
@@ -197,3 +200,24 @@ def test_the_traces_are_valid_by_the_schema(trace: str) -> None:
     written_down = trace_named(trace, PROFILES["cpu"], 8, 0.5).to_json()
     jsonschema.validate(json.loads(json.dumps(written_down)), SCHEMA)
     assert parse(json.loads(json.dumps(written_down))).name == trace
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([{"rank": 2, "kind": "node-crash", "step": 1}, {"rank": 3, "step": 2}], "rank 3 fails tw"),
+        ([{"rank": r, "kind": "partition", "step": 1} for r in (0, 2)], "all 4 ranks fail"),
+        ([{"rank": r, "kind": "node-crash", "step": 1} for r in (2, 3)], "rank 2 fails twice"),
+    ],
+)
+def test_a_node_takes_its_ranks_with_it(tmp_path: Path, events: object, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        read_schedule(written(tmp_path, events), 4, nodes=2)
+
+
+def test_a_lost_node_is_named_by_any_of_its_ranks(tmp_path: Path) -> None:
+    events = [{"rank": 3, "kind": "node-crash", "step": 5}, {"rank": 0, "after_s": 1.0}]
+    found = read_schedule(written(tmp_path, events), 6, nodes=3)
+    assert victims_of(found.events[0], 6, 3) == [2, 3]
+    assert victims_of(found.events[1], 6, 3) == [0]
+    assert parse(json.loads(json.dumps(found.to_json()))).events == found.events

@@ -1,8 +1,18 @@
 """What became of a run, in words: why training was not brought back, or only from the beginning."""
 
-from measure.faults.schedule import FaultEvent
-from measure.results.verdict import Run, faults_of, notes_of, outcome_of, reasons_of
-from measure.supervisor.observed import Ending
+import pytest
+
+from measure.faults.schedule import FaultEvent, FaultKind
+from measure.results.nodes import failure_domain, nodes_of
+from measure.results.verdict import (
+    Run,
+    faults_of,
+    notes_of,
+    outcome_of,
+    reasons_of,
+    struck_ranks,
+)
+from measure.supervisor.observed import Ending, NodeView
 from tests.measure.results.made import Made, job
 
 LOST = FaultEvent(1, step=3)
@@ -96,3 +106,66 @@ def test_a_failure_that_was_due_in_the_training_has_to_strike() -> None:
     end_s = made.trains((0, 1), 1.0, 0, 10)
     run = made.ends(end_s, 0, 1)
     assert [reason[-12:] for reason in reasons_of(run, faults_of(run))] == ["did not fire"]
+
+
+def on_two_nodes(kind: FaultKind, how: str, *fault_failed: int) -> Run:
+    """Four ranks on two nodes, with a spare on each; the node of ranks 2 and 3 is lost at 4 s."""
+    made = Made(job(FaultEvent(2, kind, step=3), world_size=4, nodes=2))
+    made.trains(range(4), 1.0, 0, 3)
+    for slot, node in enumerate([0, 0, 1, 1, 0, 1]):
+        made.view(slot).node = node
+    made.seen.nodes = [NodeView(n, f"h{n}", f"10.0.0.{n}", "eth0", "eth0", False) for n in (0, 1)]
+    made.says(2, 4.0, "fault", ordinal=0, kind=kind.value, steps=3)
+    for ordinal in fault_failed:
+        made.says(2, 4.01, "fault-failed", ordinal=ordinal, why="not permitted")
+    if how:
+        made.seen.nodes[1].lost, made.seen.nodes[1].lost_at = how, 4.1
+        for slot in (2, 3, 5):
+            made.view(slot).died_at, made.view(slot).exit_code = 4.1, -9
+        made.view(4).member = made.view(5).member = False
+    made.stops((0, 1), 4.3)
+    return made.ends(5.0)
+
+
+@pytest.mark.parametrize("kind", [FaultKind.NODE_CRASH, FaultKind.PARTITION])
+def test_a_lost_node_is_one_fault_with_all_of_its_processes(kind: FaultKind) -> None:
+    run = on_two_nodes(kind, kind.value)
+    (fault,) = faults = faults_of(run)
+    assert (fault.fired, fault.outcome, fault.slot) == (True, "halted", 2)
+    assert {detection.rank for detection in fault.detections} == {0, 1}
+    assert struck_ranks(run) == {2: 4.0, 3: 4.0, 5: 4.0}
+    assert reasons_of(run, faults) == []
+    assert failure_domain(faults) == "node"
+
+
+def test_a_crash_that_looks_like_a_cut_link_has_not_fired() -> None:
+    run = on_two_nodes(FaultKind.NODE_CRASH, "partition")
+    (fault,) = faults = faults_of(run)
+    assert (fault.fired, fault.outcome, fault.detections) == (False, "not_fired", ())
+    assert "node 1 (h1) was lost unplanned: partition" in reasons_of(run, faults)
+    assert failure_domain(faults) is None
+
+
+def test_a_link_that_could_not_be_cut_is_no_fault() -> None:
+    run = on_two_nodes(FaultKind.PARTITION, "", 0)
+    (fault,) = faults = faults_of(run)
+    assert (fault.fired, fault.outcome) == (False, "not_fired")
+    assert struck_ranks(run) == {}
+    assert any("did not fire" in reason for reason in reasons_of(run, faults))
+
+
+def test_what_nodes_did_stands_in_the_record() -> None:
+    run = on_two_nodes(FaultKind.NODE_CRASH, "node-crash")
+    run.seen.nodes[0].passed([("eth0", 100, 50)])
+    run.seen.nodes[0].passed([("eth0", 1100, 650)])
+    found = nodes_of(run, faults_of(run))["nodes"]
+    here, gone = found["members"]
+    assert (here["ranks"], gone["ranks"]) == ([0, 1, 4], [2, 3, 5])
+    assert here["passed"] == [{"interface": "eth0", "sent_bytes": 1000, "received_bytes": 600}]
+    assert (here["lost"], gone["lost"], gone["lost_s"]) == (None, "node-crash", 4.1)
+    assert nodes_of(halted(Ending.ALL_STOPPED), []) == {}
+
+
+def test_a_lost_rank_is_a_smaller_domain_than_a_node() -> None:
+    run = halted(Ending.ALL_STOPPED)
+    assert failure_domain(faults_of(run)) == "rank"

@@ -53,6 +53,7 @@ class Rank:
         self.store, self.rank, self.world_size, self.run_key = store, rank, world_size, run_key
         self.peers = named.get("peers", 1)
         self.timeout_s = named.get("timeout_s", PATIENT_S)
+        self.nodes: tuple[int, ...] = named.get("nodes", ())
         self.replicas = Replicas("ft2", "peer memory")
 
     def attach(self, generation: int, expected_bytes: int = 100) -> None:
@@ -81,6 +82,8 @@ class Rank:
             lambda: False,
             RunFacts("", {}),
             cast("Log", SimpleNamespace(write=lambda *_, **__: 0.0)),
+            self.nodes,
+            self.nodes[self.rank] if self.nodes else None,
         )
         found = links.group_links(context)
         self.replicas.attach(self.at, context, found, self.peers, expected_bytes)
@@ -452,3 +455,49 @@ def test_a_slot_s_owner_is_never_overwritten_at_its_last_commit(in_memory: Path)
     assert tier._next_slot(0) is slots[0]  # of an earlier generation
     slots[1].status = segments.FILLED
     assert tier._next_slot(0) is slots[1]  # of an attempt that failed
+
+
+def _after_a_lost_node(
+    store: Any, rank: int, size: int, key: str, nodes: list[tuple[int, ...]], peers: int
+) -> tuple[list[int | None], bool]:
+    """A node is lost between the first generation and the second; who was on it goes on elsewhere,
+    as a new process. What is restored, and whether only what belongs here is here at the end."""
+    before, after = nodes
+    here = Rank(store, rank, size, key, peers=peers, nodes=before)
+    here.attach(0)
+    for step in (1, 2, 3):
+        here.save(step)
+    here.replicas.detach()
+    if before[rank] != after[rank]:
+        segment_names.remove(key, node=before[rank])
+        here.replicas = Replicas("ft2", "peer memory")
+    here.nodes = after
+    here.attach(1)
+    found = [here.restore()]
+    here.save(4)
+    here.replicas.detach()
+    here.attach(2)
+    found.append(here.restore())
+    owners = {int(name.split("-")[1][1:]) for name in segment_names.held(key, rank, after[rank])}
+    return found, owners == set(here.replicas._here().owners) == set(here.replicas._slots)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "peers", "step"),
+    [
+        ((0, 0, 1, 1), (0, 0, 0, 0), 1, 3),
+        ((0, 0, 1, 1), (0, 0, 0, 0), 2, 3),
+        ((0, 0, 1, 1, 2, 2), (0, 0, 0, 2, 2, 2), 1, 3),
+        ((0, 0, 1, 1, 2, 2), (1, 2, 1, 1, 2, 2), 2, 3),
+        # In the ring neighbours would have been lost together.
+        ((0, 0, 0, 1, 1, 1), (0, 0, 0, 0, 0, 0), 1, 3),
+        # Two nodes at once are more than one replica outlives.
+        ((0, 0, 1, 1, 2, 2), (0, 0, 0, 0, 0, 0), 1, None),
+        ((0, 0, 1, 1, 2, 2), (0, 0, 0, 0, 0, 0), 2, 3),
+    ],
+)
+def test_replicas_outlive_a_node_and_are_dealt_out_anew(
+    run_key: str, before: tuple[int, ...], after: tuple[int, ...], peers: int, step: int | None
+) -> None:
+    found = on_ranks(_after_a_lost_node, len(before), run_key, [before, after], peers)
+    assert found == [([step, 4], True)] * len(before)

@@ -96,3 +96,20 @@ def test_why_nobody_was_elected_is_said() -> None:
 @pytest.mark.parametrize("traits", [Traits(False, None), Traits(True, Way.SPARE)])
 def test_who_is_not_to_be_brought_back_needs_no_reason(traits: Traits) -> None:
     assert why(traits, 1) == ""
+
+
+def test_a_place_whose_memory_is_still_there_goes_to_a_process_of_that_node() -> None:
+    everybody, living = group(0, 1, 3, ready=3)
+    for view, node in zip(everybody[WORLD:], [1, 2, 1], strict=True):
+        view.node = node
+    traits = Traits(False, Way.SPARE)
+
+    def places(homes: dict[int, int]) -> dict[int, int]:
+        found = elect(everybody, living, WORLD, traits, homes=homes)
+        assert found is not None
+        return {place: view.rank for view, place in found.joining}
+
+    assert places({}) == {0: 4, 1: 5, 3: 6}
+    assert places({3: 2}) == {3: 5, 0: 4, 1: 6}
+    assert places({0: 2, 3: 1}) == {0: 5, 3: 4, 1: 6}
+    assert places({3: 7}) == {0: 4, 1: 5, 3: 6}  # nobody of that node is ready

@@ -1,12 +1,12 @@
 """Runs are found by their campaign: how far one is was a look at every run of the database.
 
-Revision: 0010
+Revision: 0009
 Follows: 0008
 """
 
 from alembic import op
 
-revision = "0010"
+revision = "0009"
 down_revision = "0008"
 branch_labels = None
 depends_on = None
