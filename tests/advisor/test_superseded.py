@@ -61,6 +61,20 @@ def test_the_step_time_is_that_of_the_newest_software(matilda: ClusterEvidence) 
     assert "superseded" not in before.words + new.words
 
 
+def test_a_run_without_a_fault_under_older_software_does_not_go_first(
+    matilda: ClusterEvidence,
+) -> None:
+    baseline = point(matilda, "ft9")
+    rate = baseline.values[Quantity.THROUGHPUT].value
+    assert rate is not None
+    faster = with_value(baseline, Quantity.THROUGHPUT, value=2.0 * rate)
+    unfaulted = tuple(replace(p, trace=None) if p.mechanism == "ft9" else p for p in matilda.points)
+    calm = replace(matilda, points=unfaulted)
+    found = nearest_step_time_s(with_points(calm, faster), "a2", 204_700_000)
+    assert found is not None
+    assert found.value == pytest.approx(32 / (2.0 * rate))
+
+
 def test_detection_is_that_of_the_newest_software(matilda: ClusterEvidence) -> None:
     quick = with_value(point(matilda, "ft9"), Quantity.DETECTION, value=900.0)
     found = detection_s(with_points(matilda, quick), "a2")
