@@ -21,9 +21,22 @@ ENDLESS = (*SMOKE, "--mechanism", "ft9", "--trace", "none", "--steps", "3000000"
 OFTEN = "from advisor.launchers.slurm import launched, scheduler\nlaunched.POLL_S = 0.5\n"
 
 
+_BEGUN: list["subprocess.Popen[str]"] = []
+
+
 def begun(mark: str, folder: Path, *options: str, strike: str = "") -> "subprocess.Popen[str]":
     """A controller that looks often."""
-    return started(mark, arguments(folder, *options), OFTEN + strike)
+    _BEGUN.append(started(mark, arguments(folder, *options), OFTEN + strike))
+    return _BEGUN[-1]
+
+
+def end_all() -> None:
+    """Ends the controllers that a test that failed left behind."""
+    while _BEGUN:
+        process = _BEGUN.pop()
+        if process.returncode is None:
+            process.kill()
+            process.communicate()
 
 
 def ended(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
@@ -58,9 +71,18 @@ def events(folder: Path, kind: str) -> list[dict[str, object]]:
 
 def training(folder: Path) -> set[str]:
     """The tasks, such as `12_3`, of which some run trains, or trained."""
+    return _tasks(folder, [e for e in events(folder, "phase") if e["phase"] == "training"])
+
+
+def stopped(folder: Path) -> set[str]:
+    """The tasks that said that they end."""
+    return _tasks(folder, events(folder, "end"))
+
+
+def _tasks(folder: Path, said: Sequence[dict[str, object]]) -> set[str]:
+    """The tasks that said these events."""
     jobs = {path.stem: path.read_text().strip() for path in folder.glob("runs/*/slurm/job-*.id")}
-    names = [str(e["file"]) for e in events(folder, "phase") if e["phase"] == "training"]
-    parts = [name.removesuffix(".jsonl").rpartition("-") for name in names]
+    parts = [str(event["file"]).removesuffix(".jsonl").rpartition("-") for event in said]
     return {f"{jobs[file]}_{task}" for file, _, task in parts}
 
 

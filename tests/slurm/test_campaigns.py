@@ -20,11 +20,13 @@ from tests.slurm.running import (
     SLURM,
     SMOKE,
     begun,
+    end_all,
     ended,
     events,
     reasons,
     resumed,
     shapes,
+    stopped,
     training,
     wait_until,
 )
@@ -43,6 +45,7 @@ def mark(slurm: SlurmCluster) -> Iterator[str]:
     """Marks the processes of a test, those of its jobs too; none may be left at its end."""
     name = uuid.uuid4().hex
     yield name
+    end_all()
     slurm.run("scancel", "--user=root")
     assert wait_until_gone(name, 60.0) == []
 
@@ -93,6 +96,16 @@ def test_cancelled_tasks_a_crashed_node_and_a_requeue_leave_24_complete_rows(
     assert_whole(tmp_path, 24)
 
 
+def tell(slurm: SlurmCluster, folder: Path, name: str, task: str) -> None:
+    """Sends a signal to a task until it says that it stops: scancel fails now and then, mute."""
+
+    def has_stopped() -> bool:
+        slurm.run("scancel", "--batch", f"--signal={name}", task, check=False)
+        return task in stopped(folder)
+
+    wait_until(has_stopped, f"the end of {task}")
+
+
 def test_each_way_to_end_a_task_is_the_reason_of_its_cell(
     slurm: SlurmCluster, mark: str, tmp_path: Path
 ) -> None:
@@ -102,10 +115,10 @@ def test_each_way_to_end_a_task_is_the_reason_of_its_cell(
     limited, cancelled, told = sorted(training(tmp_path))
     slurm.run("scontrol", "update", f"jobid={limited}", "timelimit=1")
     slurm.run("scancel", cancelled)
-    slurm.run("scancel", "--batch", "--signal=USR1", told)
+    tell(slurm, tmp_path, "USR1", told)
     wait_until(lambda: len(training(tmp_path)) == 5, "the other two")
     asked, lost = sorted(training(tmp_path) - {limited, cancelled, told})
-    slurm.run("scancel", "--batch", "--signal=TERM", asked)
+    tell(slurm, tmp_path, "TERM", asked)
     slurm.crash(slurm.run("squeue", "-h", f"--jobs={lost}", "-o", "%N").strip())
     code, _, err = ended(controller)
     assert code == 1, err
