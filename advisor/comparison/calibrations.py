@@ -70,6 +70,7 @@ def _difference(baseline: FittedNumber | None, other: FittedNumber | None) -> Di
 
 
 def _uncertain(number: FittedNumber) -> Uncertain:
-    """The interval of a fit is that of a normal number; where it ends at 0, the other half counts."""
+    """The interval of a fit is that of a normal number, of which the wider half counts: one may end
+    at 0."""
     half_width = max(number.high - number.value, number.value - number.low)
     return Uncertain(number.value, half_width / _NORMAL_95)
