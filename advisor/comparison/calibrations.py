@@ -70,5 +70,7 @@ def _difference(baseline: FittedNumber | None, other: FittedNumber | None) -> Di
 
 
 def _uncertain(number: FittedNumber) -> Uncertain:
-    """The interval of a fit is that of a normal number."""
-    return Uncertain(number.value, (number.high - number.low) / (2.0 * _NORMAL_95))
+    """The interval of a fit is that of a normal number, of which the wider half counts: one may end
+    at 0."""
+    half_width = max(number.high - number.value, number.value - number.low)
+    return Uncertain(number.value, half_width / _NORMAL_95)

@@ -285,6 +285,12 @@ def test_calibrations_side_by_side_by_the_newest_fit(matilda: ClusterEvidence) -
     assert rate.coefficient == "s_per_byte"
     assert rate.differences[0] is not None
     assert rate.differences[0].is_more_than_chance is False
+    # Half of its interval is cut off at 0: by the other half it may be equal.
+    cut = replace(fit("3", 0.1, 0.1), latency_s=FittedNumber(0.1, 0.0, 0.9))
+    near = replace(matilda, fits=(fit("1", 0.75, 0.1),))
+    latency, _ = compare([replace(first, fits=(cut,)), near]).fits
+    assert latency.differences[0] is not None
+    assert latency.differences[0].is_more_than_chance is False
     alone = compare([first, replace(matilda, fits=())])
     assert alone.fits == ()
     assert alone.uncalibrated == ("matilda-8xv100",)
