@@ -27,10 +27,10 @@ from db.campaign_store import CampaignLostError, OpenCell, PlannedCell, Taken, T
 from db.errors import AnotherClusterError, DatabaseError, InvalidDataError
 from db.harvest import HarvestReport, harvest
 from db.ingest import RECORD_NAME, ingest_record
-from db.records import CampaignStatus, CellStatus, RunValidity
+from db.records import CampaignStatus, CellStatus, RunSummary, RunValidity
 from db.run_queries import RunFilter, list_runs
 from db.run_record import INTERRUPTED, Record, read_record
-from db.session import reading
+from db.session import read
 from db.validation_store import settle
 
 BEAT_S = 5.0
@@ -186,10 +186,7 @@ class CampaignRun:
         if taken.target is None:
             return False
         planned = campaign_store.all_cells(engine, taken)
-        with reading(engine) as connection:
-            wanted = RunFilter(campaign=taken.campaign)
-            runs = list_runs(connection, wanted, limit=_MOST_RUNS)
-        more = more_seeds(planned, runs, taken.target)
+        more = more_seeds(planned, _runs(engine, taken.campaign), taken.target)
         if not more:
             return False
         campaign_store.add_cells(engine, taken, [CellPart.model_validate(cell) for cell in more])
@@ -253,10 +250,9 @@ class CampaignRun:
             measured.status = campaign_store.let_go(engine, self.taken)
             settle(engine)
             measured.harvested.append(harvest(engine, measured.cluster))
-            with reading(engine) as connection:
-                wanted = RunFilter(campaign=measured.campaign)
-                runs = list_runs(connection, wanted, limit=_MOST_RUNS)
-                measured.drift = drift_of(baseline_steps(connection, measured.campaign))
+            runs = _runs(engine, measured.campaign)
+            steps = read(engine, lambda connection: baseline_steps(connection, measured.campaign))
+            measured.drift = drift_of(steps)
         except DatabaseError as error:
             measured.refused.append(str(error))
             return
@@ -285,6 +281,11 @@ class CampaignRun:
                 return
             except DatabaseError:
                 continue  # locked, or away for a moment: the next write of a result will say so
+
+
+def _runs(engine: Engine, campaign: str) -> tuple[RunSummary, ...]:
+    wanted = RunFilter(campaign=campaign)
+    return read(engine, lambda connection: list_runs(connection, wanted, limit=_MOST_RUNS))
 
 
 def _kind(cell: PlannedCell) -> Kind:

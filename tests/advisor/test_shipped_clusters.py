@@ -1,4 +1,5 @@
-"""A shipped cluster answers for every architecture that it measured, from measured points only."""
+"""A shipped cluster answers for every architecture that it measured, from measured points only:
+among the mechanisms that it measured there."""
 
 from pathlib import Path
 
@@ -28,6 +29,9 @@ def test_each_architecture_is_answered_from_measured_points(
             *(architecture, None, 600.0),
             interval=IntervalPolicy.MEASURED,
             warning_lead_s=lead_s,
+            mechanisms=tuple(
+                sorted({p.mechanism for p in evidence.points if p.architecture == architecture})
+            ),
         )
         answer = recommend(evidence, inputs)
         assert answer.candidates, architecture
