@@ -1,6 +1,6 @@
 """Where the names of points stand so that they cover neither each other nor a point."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 _WIDTH_PX, _HEIGHT_PX = (250.0, 1200.0), (160.0, 360.0)
@@ -9,6 +9,7 @@ all of them, for nobody places the names again when a window changes."""
 _MARKER_PX = 18.0
 _LINE_PX = 15.0
 _CHARACTER_PX = 8.5
+_MOST_TRIES = 2000
 _PLACES = {
     "top center": (0, 1),
     "bottom center": (0, -1),
@@ -43,8 +44,37 @@ class _Box:
 
 
 def text_positions(points: Sequence[Named]) -> list[str]:
-    """A textposition for each point: the first place that is free, or the least crowded one."""
-    taken = [_Box(p, 0.0, 0.0, _MARKER_PX, _MARKER_PX) for p in points]
+    """A textposition for each point: places where all names are free, best places first; where no
+    such places are found, those where no name covers another; else the least crowded one of each.
+    """
+    markers = [_Box(p, 0.0, 0.0, _MARKER_PX, _MARKER_PX) for p in points]
+    for taken in (markers, []):
+        apart = _apart(points, taken, iter(range(_MOST_TRIES)))
+        if apart is not None:
+            return apart
+    return _least_crowded(points, markers)
+
+
+def _apart(
+    points: Sequence[Named], taken: Sequence[_Box], tries: Iterator[int]
+) -> list[str] | None:
+    """Places that meet nothing, if there are any and the tries suffice to find them."""
+    if not points:
+        return []
+    for place, side in _PLACES.items():
+        if next(tries, None) is None:
+            return None
+        box = _text_box(points[0], *side)
+        if any(_meet(box, other) for other in taken):
+            continue
+        others = _apart(points[1:], [*taken, box], tries)
+        if others is not None:
+            return [place, *others]
+    return None
+
+
+def _least_crowded(points: Sequence[Named], markers: Sequence[_Box]) -> list[str]:
+    taken = list(markers)
     chosen = []
     for point in points:
         crowds = {

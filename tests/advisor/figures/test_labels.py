@@ -3,7 +3,7 @@
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from advisor.figures.labels import Named, text_positions
@@ -57,6 +57,9 @@ _FRACTION = st.floats(0.0, 1.0)
     st.floats(250.0, 1200.0),
     st.floats(160.0, 360.0),
 )
+@example(
+    [(0.0, 0.0), (0.0156, 0.0), (0.0078, 0.0)], 250.0, 160.0
+)  # the first two take both of the third
 def test_a_few_names_never_overprint(
     places: list[tuple[float, float]], width: float, height: float
 ) -> None:
