@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak exposure matrix overheads leads resume calibration validation screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak slurm exposure matrix overheads leads resume calibration validation screenshots data clean
 
 help:
 	@echo "make demo       measure this machine for two minutes, recommend for it and for the paper's"
@@ -16,6 +16,7 @@ help:
 	@echo "make benchmark  the performance figures, as ratios"
 	@echo "make soak       hundreds of real runs under faults, one after the other"
 	@echo "make campaigns-soak  a campaign whose controller is killed 50 times"
+	@echo "make slurm     a real SLURM of three nodes, and every way in which a task ends"
 	@echo "make exposure   what a lost worker does to each architecture on this machine"
 	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
 	@echo "make resume     that a resumed training equals an uninterrupted one, everywhere"
@@ -109,6 +110,10 @@ soak: measuring
 # 40 cells, kill -9 at 50 moments (SOAK_SEED chooses them), resumed each time.
 campaigns-soak: measuring
 	$(BIN)/python -m pytest -m soak -s tests/soak/test_campaigns.py
+
+# A real SLURM of three nodes, and every way in which a task, a node or a controller ends.
+slurm: measuring
+	$(BIN)/python -m pytest tests/slurm
 
 # The paper's Tables V and VI and its Fig. 2 on this machine, about 15 minutes on two idle cores.
 MEASURE := $(BIN)/advisor measure --profile cpu --device cpu --db $(DEMO)/exposure.db \

@@ -106,6 +106,7 @@ def tell(slurm: SlurmCluster, folder: Path, name: str, task: str) -> None:
     wait_until(has_stopped, f"the end of {task}")
 
 
+@pytest.mark.soak
 def test_each_way_to_end_a_task_is_the_reason_of_its_cell(
     slurm: SlurmCluster, mark: str, tmp_path: Path
 ) -> None:
@@ -136,6 +137,7 @@ def test_each_way_to_end_a_task_is_the_reason_of_its_cell(
     assert {status for status, _ in reasons(tmp_path).values()} == {"stale"}
 
 
+@pytest.mark.soak
 def test_a_controller_that_is_killed_finds_its_tasks_again(
     slurm: SlurmCluster, mark: str, tmp_path: Path
 ) -> None:
@@ -158,6 +160,7 @@ def test_a_controller_that_is_killed_finds_its_tasks_again(
     assert len(events(tmp_path, "run-started")) == 8
 
 
+@pytest.mark.soak
 def test_what_ends_while_nobody_looks_is_stored_by_the_next(
     slurm: SlurmCluster, mark: str, tmp_path: Path
 ) -> None:
@@ -172,6 +175,7 @@ def test_what_ends_while_nobody_looks_is_stored_by_the_next(
     assert len(events(tmp_path, "run-started")) == 4
 
 
+@pytest.mark.soak
 def test_an_interruption_leaves_the_tasks_in_the_hands_of_slurm(
     slurm: SlurmCluster, mark: str, tmp_path: Path
 ) -> None:
@@ -187,6 +191,7 @@ def test_an_interruption_leaves_the_tasks_in_the_hands_of_slurm(
     assert len(slurm.tasks("RUNNING")) == 2
 
 
+@pytest.mark.soak
 def test_a_cell_that_breaks_its_task_twice_has_failed(
     slurm: SlurmCluster, mark: str, tmp_path: Path
 ) -> None:
@@ -233,6 +238,7 @@ def test_a_mistake_is_one_line_and_nothing_is_sent(
     assert slurm.tasks() == before
 
 
+@pytest.mark.soak
 def test_a_plan_that_cannot_be_made_on_the_node_says_why(
     slurm: SlurmCluster, mark: str, tmp_path: Path
 ) -> None:
