@@ -16,7 +16,7 @@ help:
 	@echo "make benchmark  the performance figures, as ratios"
 	@echo "make soak       hundreds of real runs under faults, one after the other"
 	@echo "make campaigns-soak  a campaign whose controller is killed 50 times"
-	@echo "make slurm     a real SLURM of three nodes, and every way in which a task ends"
+	@echo "make slurm      a real SLURM of three nodes, and every way in which a task ends"
 	@echo "make exposure   what a lost worker does to each architecture on this machine"
 	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
 	@echo "make resume     that a resumed training equals an uninterrupted one, everywhere"
