@@ -11,7 +11,7 @@ from advisor.defaults import DEFAULT_CLUSTER, resolve
 from advisor.recommendation import Recommendation, Versions
 from advisor.scenario import Scenario, ScenarioInput
 from advisor.version import advisor_version
-from db.queries import cluster_evidence, evidence_version
+from db.queries import cluster_evidence, cluster_names, evidence_version
 from db.records import ClusterEvidence
 from db.schema import HEAD, check_schema
 from db.session import database_url, open_engine, reading, sqlite_path
@@ -67,6 +67,12 @@ def load_evidence(engine: Engine, cluster: str | None) -> ClusterEvidence:
     """All that is known of a cluster; None is the default one. Raises NotFoundError."""
     with reading(engine) as connection:
         return cluster_evidence(connection, cluster or DEFAULT_CLUSTER)
+
+
+def every_evidence(engine: Engine) -> list[ClusterEvidence]:
+    """All that is known of each cluster, by name."""
+    with reading(engine) as connection:
+        return [cluster_evidence(connection, name) for name in cluster_names(connection)]
 
 
 @contextmanager

@@ -102,6 +102,11 @@ def whole_number(text: str) -> int | None:
     return int(digits)
 
 
+def counted(number: int, what: str) -> str:
+    """`1 record`, `2 records`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def format_duration(seconds: float) -> str:
     """At most three units, the smallest rounded: `30 d 4 h 12 min`, `11.2 s`, `17 ms`."""
     if seconds < 0:

@@ -43,12 +43,12 @@ class Follower:
         self._done: dict[Path, _Version] = {}
         self._unsettled: dict[Path, _Unsettled] = {}
         self._unreadable: set[str] = set()
-        self._interrupted = 0
+        self._interrupted: dict[Path, _Version] = {}
 
     @property
     def interrupted(self) -> int:
         """How many records of interrupted runs were there at the last look; none was stored."""
-        return self._interrupted
+        return len(self._interrupted)
 
     def look(self, *, is_last: bool = False) -> IngestReport:
         """Ingests what is new, or changed; `is_last` does not wait for what is not whole yet."""
@@ -56,7 +56,7 @@ class Follower:
         found = dict(_versions(records_below(self._folder, refused)))
         refused = [line for line in refused if line not in self._unreadable]
         self._unreadable.update(refused)
-        self._interrupted = 0
+        self._interrupted = {p: v for p, v in self._interrupted.items() if found.get(p) == v}
         report = ingest_records(self._engine, self._whole(found, refused, is_last))
         return IngestReport(report.runs, (*refused, *report.refused))
 
@@ -64,7 +64,7 @@ class Follower:
         self, found: Mapping[Path, _Version], refused: list[str], is_last: bool
     ) -> Iterator[RecordFile]:
         for path, version in found.items():
-            if self._done.get(path) == version:
+            if version in (self._done.get(path), self._interrupted.get(path)):
                 continue
             try:
                 file = read_record(path)
@@ -74,7 +74,7 @@ class Follower:
                     refused.append(str(error))
                 continue
             if INTERRUPTED in file.record.validity_reasons:
-                self._interrupted += 1
+                self._interrupted[path] = version
                 continue
             self._done[path] = version
             yield file

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import click
 
 from advisor.commands.options import database_option, format_option, input_option
-from advisor.commands.output import counted, echo, echo_json, echo_table
+from advisor.commands.output import echo, echo_json, echo_table
 from advisor.printable import printable
-from advisor.units import format_duration
+from advisor.units import counted, format_duration
 
 if TYPE_CHECKING:
     from advisor.leave_one_out import Comparison, LeaveOneOut

@@ -12,12 +12,12 @@ import click
 from advisor.commands.calibration_words import check_json, echo_checks, echo_fits, fit_json
 from advisor.commands.measured_database import check_database, opened_once
 from advisor.commands.options import database_option, format_option
-from advisor.commands.output import counted, echo, echo_json
+from advisor.commands.output import echo, echo_json
 from advisor.commands.records_folder import folder_option, records_folder
 from advisor.errors import AdvisorError, UserError
 from advisor.harness import Event, Harness, InterruptedRunsError, harness_command
 from advisor.printable import printable
-from advisor.units import format_duration, format_percent
+from advisor.units import counted, format_duration, format_percent
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine

@@ -54,18 +54,13 @@ def show(name: str | None, fmt: str, db_url: str | None) -> None:
     With NAME, that one with its software stacks, and with its calibrations: what each path takes,
     with its interval.
     """
-    from advisor.evidence import load_evidence, opened
-    from db.queries import cluster_names
-    from db.session import reading
+    from advisor.evidence import every_evidence, load_evidence, opened
 
     with opened(db_url) as engine:
         if name is not None:
             _echo_one(load_evidence(engine, name), fmt)
             return
-        with reading(engine) as connection:
-            names = cluster_names(connection)
-        found = [load_evidence(engine, each) for each in names]
-    rows = [_row(evidence) for evidence in found]
+        rows = [_row(evidence) for evidence in every_evidence(engine)]
     if fmt == "json":
         keys = tuple(title.replace(" ", "_") for title in _HEADER)
         echo_json([dict(zip(keys, row, strict=True)) for row in rows])

@@ -65,19 +65,16 @@ def recommend(
 def _evidences(engine: "Engine", cluster: str | None) -> "list[ClusterEvidence]":
     """Of the clusters named, in their order; of all, in order of name, without any."""
     from advisor.errors import UserError
-    from advisor.evidence import load_evidence
-    from db.queries import cluster_names
-    from db.session import reading
+    from advisor.evidence import every_evidence, load_evidence
 
     if cluster is None:
-        with reading(engine) as connection:
-            names: tuple[str, ...] = cluster_names(connection)
-        if not names:
+        found = every_evidence(engine)
+        if not found:
             raise UserError("the database holds no cluster yet: run `advisor db load` first")
-    else:
-        names = tuple(dict.fromkeys(name.strip() for name in cluster.split(",") if name.strip()))
-        if not names:
-            raise UserError("no cluster is named: write names separated by commas")
+        return found
+    names = tuple(dict.fromkeys(name.strip() for name in cluster.split(",") if name.strip()))
+    if not names:
+        raise UserError("no cluster is named: write names separated by commas")
     return [load_evidence(engine, name) for name in names]
 
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from advisor.commands.options import DURATION, database_option
-from advisor.commands.output import counted, echo
+from advisor.commands.output import echo
 from advisor.errors import AdvisorError, UserError
 from advisor.printable import printable
+from advisor.units import counted
 from db.text import is_text
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from advisor.commands.options import DURATION, database_option, format_option
-from advisor.commands.output import counted, echo, echo_json
+from advisor.commands.output import echo, echo_json
 from advisor.errors import UserError
 from advisor.printable import printable
+from advisor.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

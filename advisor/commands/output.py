@@ -34,11 +34,6 @@ def echo(text: str) -> None:
     click.echo(text, nl=not text.endswith("\n"))
 
 
-def counted(number: int, what: str) -> str:
-    """`1 record`, `2 records`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def echo_json(document: Mapping[str, Any] | Sequence[Any]) -> None:
     echo(json.dumps(document, indent=2, allow_nan=False))
 

@@ -10,11 +10,10 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 
-from advisor.commands.output import counted
 from advisor.harness import Event
 from advisor.printable import printable
 from advisor.time_left import Kind, kind_of, time_left_s
-from advisor.units import format_duration
+from advisor.units import counted, format_duration
 
 
 class Shown(Protocol):

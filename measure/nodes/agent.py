@@ -216,7 +216,8 @@ class Agent:
             number += 1
             self._sent[number] = time.monotonic()
             passed = [[name, *network.passed_bytes(name)] for name in interfaces]
-            ranks = [self._beat_of(slot) for slot in list(self._ranks)]
+            beats, now = self._beats.read(), time.monotonic()
+            ranks = [ages(slot, beats[slot], now) for slot in list(self._ranks)]
             try:
                 self._line.say("beat", n=number, ranks=ranks, passed=passed)
             except OSError:

@@ -2,8 +2,6 @@
 
 import csv
 import json
-import shutil
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,34 +9,14 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from advisor.cli import run
 from advisor.comparison.matching import Compared
+from tests.advisor.conftest import Advisor
 from tests.db import run_records
 from tests.docs.documents import SCHEMAS
 
-Advisor = Callable[..., tuple[int, str, str]]
 PAPER, OURS = "matilda-8xv100", "2-cores-8-ranks"
 OLD, NEW = "mybox/torch-2.13.0+cpu", "mybox/torch-2.14.0+cpu"
 _NEWER: dict[str, Any] = {"environment__torch": "2.14.0+cpu"}
-
-
-@pytest.fixture
-def advisor(
-    shipped_database: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Advisor:
-    """Runs a command against a copy of the shipped data: (exit code, stdout, stderr)."""
-    shutil.copy(shipped_database, tmp_path / "advisor.db")
-    monkeypatch.setenv("ADVISOR_DB_URL", str(tmp_path / "advisor.db"))
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = run(list(arguments))
-        return code, *capsys.readouterr()
-
-    return call
 
 
 def document(advisor: Advisor, *arguments: str) -> dict[str, Any]:

@@ -1,35 +1,12 @@
 """`advisor ingest`, and what the other commands say of a cluster that has measured runs only."""
 
 import json
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from advisor.cli import run
+from tests.advisor.conftest import Advisor
 from tests.db import run_records
-
-Advisor = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def advisor(
-    shipped_database: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> Advisor:
-    """Runs a command against a copy of the shipped data: (exit code, stdout, stderr)."""
-    shutil.copy(shipped_database, tmp_path / "advisor.db")
-    monkeypatch.setenv("ADVISOR_DB_URL", str(tmp_path / "advisor.db"))
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = run(list(arguments))
-        return code, *capsys.readouterr()
-
-    return call
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from db.first_use import ensure_ready, hidden_database
 from db.migrate import check
 from db.queries import cluster_names
 from db.session import open_engine, reading, writing
+from tests.db.nobody import as_nobody
 
 ROOT = Path(__file__).parents[2]
 
@@ -211,15 +212,8 @@ def test_a_full_disk_is_one_line_and_leaves_nothing(tiny_disk: Path) -> None:
 def test_a_read_only_folder_is_one_line(where: str) -> None:
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o555)
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    try:
-        with pytest.raises(UnreachableError, match="Permission denied") as caught:
-            ensure_ready(str(folder / where))
-    finally:
-        if root:
-            os.seteuid(0)
+    with as_nobody(), pytest.raises(UnreachableError, match="Permission denied") as caught:
+        ensure_ready(str(folder / where))
     assert "\n" not in str(caught.value)
     assert list(folder.iterdir()) == []
     shutil.rmtree(folder)

@@ -1,7 +1,6 @@
 """Following a folder that others write to: whole records once, nothing that is half there."""
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -15,6 +14,7 @@ from db.follow import SETTLED_AFTER_S, Follower
 from db.ingest import ingest, records_below
 from db.session import open_engine, reading
 from tests.db import run_records
+from tests.db.nobody import as_nobody
 
 
 @pytest.fixture
@@ -137,12 +137,8 @@ def closed_folder() -> Iterator[Path]:
     closed.mkdir()
     closed.chmod(0o000)
     folder.chmod(0o755)
-    is_root = os.geteuid() == 0
-    if is_root:
-        os.seteuid(65534)
-    yield closed
-    if is_root:
-        os.seteuid(0)
+    with as_nobody():
+        yield closed
     closed.chmod(0o755)
     shutil.rmtree(folder)
 

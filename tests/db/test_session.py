@@ -2,7 +2,6 @@
 
 import json
 import multiprocessing
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -22,6 +21,7 @@ from db.queries import cluster_names
 from db.schema import check_schema
 from db.session import database_url, open_engine, reading, shown, writing
 from db.urls import default_path, parse
+from tests.db.nobody import as_nobody
 
 
 def line(caught: pytest.ExceptionInfo[DatabaseError]) -> str:
@@ -262,12 +262,8 @@ def read_only_folder(sqlite_templates: dict[str, Path]) -> Iterator[Path]:
     shutil.copy(sqlite_templates["shipped"], folder / "advisor.db")
     folder.chmod(0o555)
     (folder / "advisor.db").chmod(0o444)
-    root = os.geteuid() == 0
-    if root:
-        os.seteuid(65534)
-    yield folder
-    if root:
-        os.seteuid(0)
+    with as_nobody():
+        yield folder
     folder.chmod(0o755)
     shutil.rmtree(folder)
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from measure.faults.schedule import FaultEvent, FaultKind, Schedule
+from measure.faults.schedule import FaultEvent, FaultKind
 from measure.mechanisms.periodic_disk import FOLDER
 from measure.nodes.command import AT, KEY
 from measure.rank.event_log import read_log
 from tests.hosts.namespaces import COUNT, Hosts
-from tests.measure.harness import nothing_left, planned, request, run
+from tests.measure.harness import nothing_left, planned_on_nodes, run
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -41,16 +41,8 @@ def ran(
     **asked: Any,
 ) -> Any:
     """`run-finished` of one run on the three hosts; afterwards nothing of it is left on any."""
-    trace = folder / "faults.json"
-    trace.write_text(json.dumps(Schedule("test", events).to_json()), encoding="utf-8")
-    usual: dict[str, Any] = {
-        "steps": STEPS,
-        "world_size": WORLD,
-        "nodes": COUNT,
-        "group_timeout_s": 20.0,
-    }
-    usual |= {"trace": str(trace) if events else "none"}
-    plan = planned(folder, request(architecture, **{**usual, **asked}))
+    usual = {"steps": STEPS, "world_size": WORLD}
+    plan = planned_on_nodes(folder, architecture, COUNT, *events, **{**usual, **asked})
     hosts.start_agents(folder, *options)
     try:
         (finished,) = run(plan)

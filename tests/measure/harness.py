@@ -53,6 +53,17 @@ def planned(folder: Path, asked: Request, schedule: Schedule | None = None) -> P
     return replace(plan, cells=cells)
 
 
+def planned_on_nodes(
+    folder: Path, architecture: str, nodes: int, *events: FaultEvent, **changes: Any
+) -> Plan:
+    """The plan of one run on several nodes, struck by these faults."""
+    trace = folder / "faults.json"
+    trace.write_text(json.dumps(Schedule("test", events).to_json()), encoding="utf-8")
+    usual: dict[str, Any] = {"nodes": nodes, "group_timeout_s": 20.0}
+    usual |= {"trace": str(trace) if events else "none"}
+    return planned(folder, request(architecture, **{**usual, **changes}))
+
+
 def run(plan: Plan) -> list[dict[str, Any]]:
     """Runs the plan; returns the events of `run-finished`, each with its record under `found`."""
     finished: list[dict[str, Any]] = []

@@ -7,10 +7,10 @@ COMPLETED without a result, and NODE_FAIL with one. States only say when to stop
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from advisor.campaign_run import CampaignRun
 from advisor.errors import AdvisorError
@@ -25,15 +25,17 @@ from advisor.launchers.slurm.place import (
 from advisor.launchers.slurm.planning import script_environment
 from advisor.launchers.slurm.scheduler import Limits, Scheduler, SilentSchedulerError
 from advisor.launchers.slurm.script import Script
-from advisor.launchers.slurm.settings import SlurmSettings
+from advisor.launchers.slurm.settings import SlurmSettings, profiles_of
 from advisor.launchers.slurm.states import CANCELLED, GONE, Job, TaskState
 from advisor.launchers.slurm.stopping import StopAsked
+from advisor.units import counted
 from db.campaign_store import CampaignLostError, OpenCell
 from db.errors import AnotherClusterError
 from db.ingest import ASIDE
 from db.records import CellStatus
 from db.run_record import INTERRUPTED, Record
 
+T = TypeVar("T")
 _MOST_CRASHES = 2
 """A cell in which its task broke so often has failed: it may be what breaks it."""
 
@@ -152,8 +154,8 @@ class Follower:
             cells = self._unsent()
         if not cells:
             return False
-        size = self._settings.group_of([str(cell.parameters["job"]["profile"]) for cell in cells])
-        groups = list(islice(_chunks(cells, size), self._limits.most_tasks))
+        size = self._settings.group_of(profiles_of(cell.parameters for cell in cells))
+        groups = grouped(cells, size, self._limits.most_tasks)
         file = max(self._place.numbers(), default=0) + 1
         job = self._send(file, groups)
         self._tasks += [
@@ -162,7 +164,7 @@ class Follower:
         ]
         of = "" if size == 1 else f", of up to {size} cells each"
         self._run.shown.say(
-            f"SLURM job {job.job}: {_counted(len(groups), 'task')}{of}, at most"
+            f"SLURM job {job.job}: {counted(len(groups), 'task')}{of}, at most"
             f" {self._settings.array_limit} at once"
         )
         return True
@@ -292,11 +294,11 @@ class Follower:
 
     def _show(self, now: Sequence[TaskState]) -> None:
         for what, cells in self._opened.items():
-            self._run.shown.say(f"{_counted(cells, 'cell')} open again: {what}")
+            self._run.shown.say(f"{counted(cells, 'cell')} open again: {what}")
         self._opened.clear()
         waiting = [state for state in now if state.waits]
         busy = len(now) - len(waiting)
-        words = f"{_counted(busy, 'task')} at it, {len(waiting)} in the queue"
+        words = f"{counted(busy, 'task')} at it, {len(waiting)} in the queue"
         self._run.shown.event({"event": "phase", "run": 0, "phase": words})
         reasons = ", ".join(sorted({state.reason for state in waiting if state.reason}))
         waits = f"in the queue: {reasons}" if waiting and not busy and reasons else ""
@@ -367,9 +369,9 @@ def task_text(run: CampaignRun, groups: Sequence[Sequence[OpenCell]]) -> str:
     return task_file(campaign, handed)
 
 
-def _chunks(cells: Sequence[OpenCell], size: int) -> Iterator[Sequence[OpenCell]]:
-    for start in range(0, len(cells), size):
-        yield cells[start : start + size]
+def grouped(cells: Sequence[T], size: int, most: int) -> list[Sequence[T]]:
+    """The cells of each task, `size` of them, of `most` tasks at most."""
+    return [cells[at : at + size] for at in range(0, len(cells), size)][:most]
 
 
 def _is_there(path: Path) -> bool:
@@ -402,9 +404,5 @@ def _put_aside(folder: Path) -> None:
     folder.rename(aside)
 
 
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
 def _tasks_of(tasks: Sequence[Task]) -> str:
-    return f"{_counted(len(tasks), 'task')} {'is' if len(tasks) == 1 else 'are'}"
+    return f"{counted(len(tasks), 'task')} {'is' if len(tasks) == 1 else 'are'}"

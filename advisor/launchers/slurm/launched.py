@@ -12,12 +12,12 @@ from advisor.errors import UserError
 from advisor.harness import Event, InterruptedRunsError
 from advisor.launchers.launcher import Ended
 from advisor.launchers.local import LocalLauncher
-from advisor.launchers.slurm.following import Follower, task_script
+from advisor.launchers.slurm.following import Follower, grouped, task_script
 from advisor.launchers.slurm.place import Campaign, HandedCell, Place, task_file
 from advisor.launchers.slurm.planning import plan_script, planned_here, planned_there
 from advisor.launchers.slurm.scheduler import Limits, Scheduler
 from advisor.launchers.slurm.script import Script, check_path
-from advisor.launchers.slurm.settings import SlurmSettings
+from advisor.launchers.slurm.settings import SlurmSettings, profiles_of
 from advisor.launchers.slurm.stopping import StopAsked
 
 POLL_S = 10.0
@@ -69,7 +69,7 @@ class SlurmLauncher:
             event = self._planned(run, stop)
             if event is None:
                 return Followed(stop.count)
-            run.at_once = self._settings.at_once(_profiles(event["cells"]))
+            run.at_once = self._settings.at_once(profiles_of(event["cells"]))
             run.plan(event)
             follower = Follower(
                 run, self._scheduler, limits, self._place, self._settings, stop, POLL_S
@@ -85,8 +85,8 @@ class SlurmLauncher:
             HandedCell(ordinal, len(event["cells"]), cell)
             for ordinal, cell in enumerate(event["cells"], start=1)
         ]
-        size = settings.group_of(_profiles(event["cells"]))
-        groups = [cells[at : at + size] for at in range(0, len(cells), size)][: limits.most_tasks]
+        size = settings.group_of(profiles_of(event["cells"]))
+        groups = grouped(cells, size, limits.most_tasks)
         texts = {
             "job-plan.sh": self._plan_script().text(),
             "job-1.sh": task_script(place, self._campaign, 1, len(groups), settings).text(),
@@ -150,17 +150,12 @@ class ResumingLauncher:
         settings = place.settings().changed(self._given)
         limits = self._scheduler.limits()
         place.make(settings)
-        run.at_once = settings.at_once(_profiles([c.parameters for c in run.open_cells()]))
+        run.at_once = settings.at_once(profiles_of(cell.parameters for cell in run.open_cells()))
         run.show_plan()
         with StopAsked() as stop:
             follower = Follower(run, self._scheduler, limits, place, settings, stop, POLL_S)
             follower.follow()
             return Followed(stop.count)
-
-
-def _profiles(cells: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The profile of each cell."""
-    return [str(cell["job"]["profile"]) for cell in cells]
 
 
 def _new_campaign_id() -> str:

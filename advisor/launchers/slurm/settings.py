@@ -1,6 +1,6 @@
 """What is asked of SLURM for each task of a campaign. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import ceil
 from typing import Any
@@ -74,6 +74,11 @@ class SlurmSettings:
         """How many tasks of cells of these profiles can run at the same time."""
         tasks = ceil(len(profiles) / self.group_of(profiles))
         return max(1, min(self.array_limit, tasks))
+
+
+def profiles_of(cells: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The profile of each cell, by its parameters."""
+    return [str(cell["job"]["profile"]) for cell in cells]
 
 
 def slurm_time(seconds: float) -> str:

@@ -1,7 +1,6 @@
 """Nodes that are parts of this host, each with an agent of its own: killed as a whole, with what
 their memory held."""
 
-import json
 import os
 import signal
 import threading
@@ -12,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from measure.faults.schedule import FaultEvent, FaultKind, Schedule
+from measure.faults.schedule import FaultEvent, FaultKind
 from measure.interfaces.capabilities import Way
 from measure.nodes.command import AT
 from measure.state import segment_names
-from tests.measure.harness import MARK, nothing_left, planned, request, run, wait_until_gone
+from tests.measure.harness import MARK, nothing_left, planned_on_nodes, run, wait_until_gone
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -36,16 +35,8 @@ def _clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def ran(folder: Path, *events: FaultEvent, **asked: Any) -> dict[str, Any]:
     """`run-finished` of one run of ring all-reduce on two nodes."""
-    trace = folder / "faults.json"
-    trace.write_text(json.dumps(Schedule("test", events).to_json()), encoding="utf-8")
-    usual: dict[str, Any] = {
-        "steps": STEPS,
-        "world_size": WORLD,
-        "nodes": NODES,
-        "group_timeout_s": 20.0,
-    }
-    usual |= {"trace": str(trace) if events else "none"}
-    plan = planned(folder, request("a2", **{**usual, **asked}))
+    usual = {"steps": STEPS, "world_size": WORLD}
+    plan = planned_on_nodes(folder, "a2", NODES, *events, **{**usual, **asked})
     (finished,) = run(plan)
     key = plan.cells[0].job.run_key()
     assert not list(segment_names.FOLDER.glob(f"failbench-{key}-*"))
