@@ -52,7 +52,8 @@ def main() -> None:
     st.set_page_config(page_title="FailBench Advisor", page_icon=str(_ICON), layout="wide")
     notices = st.container()
     drawn: list[Shown] = []
-    chosen = st.navigation([_page(entry, drawn) for entry in PAGES])
+    # Above twelve pages Streamlit would hide the last ones behind a button.
+    chosen = st.navigation([_page(entry, drawn) for entry in PAGES], expanded=True)
     # The sidebar is drawn before the page runs, and not by the page: its fields then keep their
     # values, and their place in the address, from page to page.
     address.begin(chosen.url_path)

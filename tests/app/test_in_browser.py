@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Dialog, expect
 from playwright.sync_api import Page as Tab
 from pypdf import PdfReader
 
+from app.router import PAGES
 from tests.advisor.failure_logs.samples import FOLDER
 from tests.app.browser import WAIT_MS, serving, settled
 
@@ -109,6 +110,16 @@ def test_run_a_query_and_a_forbidden_one(tab: Tab, address: str) -> None:
     tab.get_by_role("textbox", name="Statement").fill("select count(*) as n from mechanisms")
     tab.get_by_role("textbox", name="Statement").press("Control+Enter")
     expect(tab.get_by_text("1 rows.")).to_be_visible()
+
+
+def test_every_page_is_in_sight_in_the_sidebar(tab: Tab, address: str) -> None:
+    tab.goto(address)
+    settled(tab)
+    links = tab.get_by_test_id("stSidebarNav").get_by_role("link")
+    # The icons are letters of a font.
+    expect(links).to_have_text([re.compile(f"{name}$") for name, *_ in PAGES])
+    for link in links.all():
+        expect(link).to_be_visible()
 
 
 def test_save_and_open_again(tab: Tab, address: str) -> None:
