@@ -90,6 +90,7 @@ class EnvironmentPart(Part):
     cpu: Text
     cores: FromOne
     threads_per_rank: FromOne
+    rank_scheduling: Text = ""
     package_version: Text
     commit: Text
 

@@ -38,6 +38,7 @@ from measure.rank.groups import (
     stay_on_loopback,
 )
 from measure.rank.heartbeat import Heartbeat
+from measure.rank.scheduling import take_turns
 from measure.rank.stillness import Stillness
 from measure.rank.training_loop import PausedError, TrainingLoop
 from measure.state import segment_names
@@ -380,6 +381,7 @@ def settle(output: Path) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+    take_turns()
     torch.set_num_threads(1)
     with output.open("ab") as file:  # warnings of torch's C++ side have no other place
         os.dup2(file.fileno(), 1)

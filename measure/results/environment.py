@@ -4,11 +4,14 @@ import os
 import platform
 import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
+
+from measure.rank.scheduling import take_turns
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 
@@ -26,6 +29,7 @@ def environment() -> dict[str, Any]:
         "cpu": _cpu(),
         "cores": len(os.sched_getaffinity(0)),
         "threads_per_rank": 1,
+        "rank_scheduling": _rank_scheduling(),
         "package_version": _version(),
         "commit": _commit(),
     }
@@ -45,6 +49,12 @@ def storage_of(folder: Path) -> str:
         if inside and len(mount) >= len(best[0]):
             best = (mount, kind)
     return best[1]
+
+
+def _rank_scheduling() -> str:
+    """The policy that ranks get here, tried by a thread that is gone after."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(take_turns).result()
 
 
 def _cpu() -> str:

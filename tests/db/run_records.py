@@ -58,6 +58,7 @@ def record(
             "cpu": "A CPU",
             "cores": 2,
             "threads_per_rank": 1,
+            "rank_scheduling": "batch",
             "package_version": "0.1.0",
             "commit": "",
         },
