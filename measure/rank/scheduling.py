@@ -15,6 +15,6 @@ def take_turns() -> str:
     the clock; how often depends on what else wakes, so that even an idle group changes the time of
     a step (docs/decisions/0023-scheduling-of-ranks.md). Where each rank has a core nothing changes.
     """
-    with suppress(PermissionError):  # a container may forbid the call
+    with suppress(OSError):  # a container may forbid the call, or not know it
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     return _NAMES.get(os.sched_getscheduler(0), "real time")

@@ -1,5 +1,6 @@
 """Ranks take turns: every thread of one, those that gloo starts included."""
 
+import errno
 import json
 import os
 import subprocess
@@ -58,11 +59,12 @@ def test_the_record_says_so_and_the_supervisor_keeps_its_own_policy() -> None:
     assert os.sched_getscheduler(0) == os.SCHED_OTHER
 
 
-def test_where_the_call_is_forbidden_the_usual_policy_is_reported(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EINVAL, errno.ENOSYS])
+def test_where_the_call_is_refused_the_usual_policy_is_reported(
+    number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def forbidden(*_: object) -> None:
-        raise PermissionError
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "sched_setscheduler", forbidden)
     with ThreadPoolExecutor(1) as pool:
