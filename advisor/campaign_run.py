@@ -24,7 +24,7 @@ from db import campaign_store
 from db.campaign_plan import CellPart, read_plan
 from db.campaign_queries import baseline_steps
 from db.campaign_store import CampaignLostError, OpenCell, PlannedCell, Taken, Target
-from db.errors import AnotherClusterError, DatabaseError, InvalidDataError
+from db.errors import AnotherClusterError, DatabaseError, InvalidDataError, UnreadableError
 from db.harvest import HarvestReport, harvest
 from db.ingest import RECORD_NAME, ingest_record
 from db.records import CampaignStatus, CellStatus, RunSummary, RunValidity
@@ -199,7 +199,8 @@ class CampaignRun:
         """Stores the run of a cell and marks it; returns what the record says.
 
         A run that was ended before its end is not stored: its cell is stale. None where the record
-        is refused: the cell has failed then. Raises AnotherClusterError.
+        is refused: the cell has failed then. Raises AnotherClusterError; UnreadableError where
+        it cannot be read just now: the cell is left as it is.
         """
         measured = self.measured
         try:
@@ -211,6 +212,8 @@ class CampaignRun:
                 self.settle(cell, CellStatus.STALE, INTERRUPTED)
                 return record
             ingest_record(self._open_database(), file, CampaignStatus.RUNNING)
+        except UnreadableError:
+            raise
         except AnotherClusterError:
             self.settle(cell, CellStatus.STALE, OTHER_HARDWARE)
             raise

@@ -8,6 +8,7 @@ DatabaseError                 exit code 2
 ├── SchemaMismatchError       the schema is older than the code, or unknown to it
 ├── NetworkFilesystemError    SQLite on a file system whose locks cannot be trusted
 ├── InvalidDataError          rows that do not validate; every row named
+│   ├── UnreadableError       a file that cannot be read just now: nothing is known of its rows
 │   ├── AnotherClusterError   a cluster of that name is there: other hardware, or from a bundle
 │   └── NameTakenError        something is kept under that name already
 ├── NotFoundError             a named thing is not there; says what is
@@ -55,6 +56,10 @@ class InvalidDataError(DatabaseError):
     def __init__(self, message: str, problems: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.problems = problems or (message,)
+
+
+class UnreadableError(InvalidDataError):
+    """The file system does not hand over a file; what is in it may be right."""
 
 
 class AnotherClusterError(InvalidDataError):

@@ -22,7 +22,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
-from db.errors import InvalidDataError
+from db.errors import InvalidDataError, UnreadableError
 from db.records import (
     Detector,
     FailureDomain,
@@ -477,7 +477,7 @@ def _content(path: Path) -> bytes:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE_BYTES + 1)
     except OSError as error:
-        raise InvalidDataError(f"{path}: cannot be read: {error.strerror}") from error
+        raise UnreadableError(f"{path}: cannot be read: {error.strerror}") from error
     if len(content) > LARGEST_FILE_BYTES:
         raise InvalidDataError(f"{path}: larger than {LARGEST_FILE_BYTES // 10**6} MB")
     return content

@@ -20,7 +20,8 @@ PATIENCE_S = 120.0
 
 @contextmanager
 def only_one(folder: Path, patience_s: float = PATIENCE_S) -> Iterator[None]:
-    """Holds the lock of a folder that is there; UsageError if another harness keeps it."""
+    """Holds the lock of a folder that is there; UsageError if another harness keeps it, or the file
+    system has no locks."""
     descriptor = os.open(folder / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         _wait(descriptor, folder, time.monotonic() + patience_s)
@@ -37,5 +38,10 @@ def _wait(descriptor: int, folder: Path, deadline: float) -> None:
             if time.monotonic() > deadline:
                 raise UsageError(f"{folder}: another harness still runs this campaign") from None
             time.sleep(_TRY_AGAIN_S)
+        except OSError as error:
+            raise UsageError(
+                f"{folder}: files cannot be locked there ({error.strerror}): choose a folder on a"
+                " file system with locks (flock) by --folder"
+            ) from error
         else:
             return

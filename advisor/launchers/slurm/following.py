@@ -8,6 +8,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -23,14 +24,19 @@ from advisor.launchers.slurm.place import (
     task_file,
 )
 from advisor.launchers.slurm.planning import script_environment
-from advisor.launchers.slurm.scheduler import Limits, Scheduler, SilentSchedulerError
+from advisor.launchers.slurm.scheduler import (
+    Limits,
+    Scheduler,
+    SilentSchedulerError,
+    TooManyTasksError,
+)
 from advisor.launchers.slurm.script import Script
 from advisor.launchers.slurm.settings import SlurmSettings, profiles_of
 from advisor.launchers.slurm.states import CANCELLED, GONE, Job, TaskState
-from advisor.launchers.slurm.stopping import StopAsked
+from advisor.launchers.slurm.stopping import StopAsked, StoppedError
 from advisor.units import counted
 from db.campaign_store import CampaignLostError, OpenCell
-from db.errors import AnotherClusterError
+from db.errors import AnotherClusterError, UnreadableError
 from db.ingest import ASIDE
 from db.records import CellStatus
 from db.run_record import INTERRUPTED, Record
@@ -62,6 +68,17 @@ class Task:
         return f"{self.job.job}_{self.number}"
 
 
+@dataclass(slots=True)
+class Outgoing:
+    """An array that SLURM has not taken yet; whether it has is not always known."""
+
+    file: int
+    groups: Sequence[Sequence[OpenCell]]
+    """The cells of each task."""
+    was_sent: bool = False
+    """Whether it may be in SLURM's hands: what it would run must not change any more."""
+
+
 class Follower:
     """One controller's view of the tasks of its campaign."""
 
@@ -79,6 +96,9 @@ class Follower:
         self._place, self._settings = place, settings
         self._stop, self._poll_s = stop, poll_s
         self._tasks: list[Task] = []
+        self._outgoing: Outgoing | None = None
+        self._most = limits.most_tasks
+        """Tasks of an array that SLURM is likely to take."""
         self._given_up: set[int] = set()
         """Cells that stay open: somebody, or something outside, ended their task."""
         self._crashes: Counter[int] = Counter()
@@ -89,26 +109,43 @@ class Follower:
     def follow(self) -> None:
         """Until every cell is settled or given up, or somebody asks to stop: what is in SLURM's
         hands then goes on there. Raises CampaignLostError."""
+        with suppress(StoppedError):
+            self._follow()
+        self._say_what_goes_on()
+
+    def _follow(self) -> None:
         self._adopt()
-        self._store_found()
         self._submit()
-        while self._tasks and not self._stop.count:
+        while (self._tasks or self._outgoing) and not self._stop.count:
             if self._run.is_lost:
                 raise CampaignLostError(f"campaign {self._run.measured.campaign} was taken over")
             self._look()
-            if not self._tasks:
+            if not self._tasks and not self._outgoing:
                 self._submit()  # those that are to be tried again, and more seeds
-            if self._tasks:
+            if self._tasks or self._outgoing:
                 self._stop.wait(self._poll_s)
-        self._say_what_goes_on()
+            if self._outgoing:
+                self._submit()  # once more
 
     # What there is already
 
     def _adopt(self) -> None:
-        """Finds the tasks that an earlier controller sent, and that may still do something. Raises
-        SilentSchedulerError: without an answer they could be sent twice."""
+        """Finds the tasks that an earlier controller sent, and that may still do something, and
+        stores what ended while nobody looked. Raises SilentSchedulerError: without an answer they
+        could be sent twice."""
+        self._tasks = self._found()
+        self._store_found()
+        if any(task.was_over for task in self._tasks):
+            self._look_again()
+            self._store_found()
+        if self._tasks:
+            self._run.shown.say(f"{_tasks_of(self._tasks)} still at it, sent by an earlier command")
+
+    def _found(self) -> list[Task]:
+        """The tasks of open cells that SLURM knows, also those that have ended."""
+        found = []
         left = {cell.ordinal: cell for cell in self._run.open_cells()}
-        with self._place.submitting():
+        with self._place.submitting(self._stop, self._run.shown.say):
             for file in self._place.numbers():
                 tasks = self._place.tasks(file)
                 if left.keys().isdisjoint(ordinal for task in tasks for ordinal in task):
@@ -118,10 +155,21 @@ class Follower:
                     continue
                 for number, state in self._scheduler.states(job).items():
                     cells = {o: left[o] for o in tasks[number] if o in left}
-                    if cells and not state.is_over:
-                        self._tasks.append(Task(job, file, number, cells))
-        if self._tasks:
-            self._run.shown.say(f"{_tasks_of(self._tasks)} still at it, sent by an earlier command")
+                    if cells:
+                        found.append(Task(job, file, number, cells, was_over=state.is_over))
+        return found
+
+    def _look_again(self) -> None:
+        """Leaves out the tasks that have ended, which SLURM has to say twice: one that is requeued
+        looks so for a moment, and its cells would be sent while it runs them."""
+        self._stop.wait(self._poll_s)
+        jobs = {task.job for task in self._tasks if task.was_over}
+        states = {job: self._scheduler.states(job) for job in jobs}
+        for task in self._tasks:
+            if task.was_over:
+                state = states[task.job].get(task.number)
+                task.was_over = state is None or state.is_over
+        self._tasks = [task for task in self._tasks if not task.was_over]
 
     def _submitted(self, file: int) -> Job | None:
         """The job of a task file; None where it was never sent, or nobody knows it any more."""
@@ -147,41 +195,83 @@ class Follower:
 
     # Sending
 
-    def _submit(self) -> bool:
-        """Sends the open cells that no task has, as one array; False if there are none."""
+    def _submit(self) -> None:
+        """Sends the open cells that no task has, as one array; those that it has no room for wait
+        until it is over. What SLURM does not take just now stays in `_outgoing`."""
+        if self._stop.count:
+            return
+        self._outgoing = self._outgoing or self._next()
+        while self._outgoing is not None:
+            try:
+                job = self._send(self._outgoing)
+            except TooManyTasksError as error:
+                if not self._has_halved(self._outgoing, error):
+                    return
+            except SilentSchedulerError as error:
+                self._say_once(f"{error}; trying again")
+                return
+            else:
+                self._has_sent(job, self._outgoing)
+                self._outgoing = None
+
+    def _next(self) -> Outgoing | None:
+        """The next array; None where there is nothing to be sent."""
         cells = self._unsent()
         if not cells and not self._tasks and not self._given_up and self._run.add_seeds():
             cells = self._unsent()
         if not cells:
-            return False
+            return None
         size = self._settings.group_of(profiles_of(cell.parameters for cell in cells))
-        groups = grouped(cells, size, self._limits.most_tasks)
         file = max(self._place.numbers(), default=0) + 1
-        job = self._send(file, groups)
+        return Outgoing(file, grouped(cells, size, self._most))
+
+    def _has_sent(self, job: Job, array: Outgoing) -> None:
+        self._is_silent, self._most = False, min(2 * self._most, self._limits.most_tasks)
         self._tasks += [
-            Task(job, file, number, {cell.ordinal: cell for cell in group}, waited=True)
-            for number, group in enumerate(groups)
+            Task(job, array.file, number, {cell.ordinal: cell for cell in group}, waited=True)
+            for number, group in enumerate(array.groups)
         ]
+        size = max(map(len, array.groups))
         of = "" if size == 1 else f", of up to {size} cells each"
         self._run.shown.say(
-            f"SLURM job {job.job}: {counted(len(groups), 'task')}{of}, at most"
+            f"SLURM job {job.job}: {counted(len(array.groups), 'task')}{of}, at most"
             f" {self._settings.array_limit} at once"
         )
-        return True
+
+    def _has_halved(self, array: Outgoing, error: TooManyTasksError) -> bool:
+        """Halves an array that SLURM refused; False where it is one task, which has to wait. Raises
+        the error where there will never be room for that one."""
+        if len(array.groups) > 1:
+            self._most = len(array.groups) // 2
+            array.groups = array.groups[: self._most]
+            return True
+        if not error.passes:
+            raise error
+        self._say_once(f"{error}; trying again")
+        return False
 
     def _unsent(self) -> list[OpenCell]:
         sent = {ordinal for task in self._tasks for ordinal in task.cells}
         without = sent | self._given_up
         return [cell for cell in self._run.open_cells() if cell.ordinal not in without]
 
-    def _send(self, file: int, groups: Sequence[Sequence[OpenCell]]) -> Job:
-        campaign = self._run.measured.campaign
-        script = task_script(self._place, campaign, file, len(groups), self._settings)
-        with self._place.submitting() as held:
-            path = self._place.write(f"job-{file}.sh", script.text())
-            self._place.write(f"job-{file}.json", task_text(self._run, groups))
-            answer = self._place.folder / f"job-{file}.id"
-            self._scheduler.submit(path, script.options, answer, held)
+    def _send(self, array: Outgoing) -> Job:
+        """Has SLURM take the array, unless it did before, when its answer was lost."""
+        file, campaign = array.file, self._run.measured.campaign
+        script = task_script(self._place, campaign, file, len(array.groups), self._settings)
+        answer, path = self._place.folder / f"job-{file}.id", self._place.folder / f"job-{file}.sh"
+        with self._place.submitting(self._stop, self._run.shown.say) as held:
+            if array.was_sent and (job := self._submitted(file)):
+                return job
+            if not array.was_sent:
+                self._place.write(path.name, script.text())
+                self._place.write(f"job-{file}.json", task_text(self._run, array.groups))
+            array.was_sent = True
+            try:
+                self._scheduler.submit(path, script.options, answer, held)
+            except TooManyTasksError:
+                array.was_sent = False  # for certain
+                raise
         job = self._submitted(file)
         if job is None:
             raise AdvisorError(f"sbatch does not say which job it made: {answer}")
@@ -194,11 +284,9 @@ class Follower:
         try:
             states = {job: self._states(job) for job in {task.job for task in self._tasks}}
         except SilentSchedulerError as error:
-            if not self._is_silent:
-                self._run.shown.say(f"{error}; asking again")
-            self._is_silent = True
+            self._say_once(f"{error}; asking again")
             return
-        self._is_silent = False
+        self._is_silent = bool(self._outgoing)
         for task in self._tasks:
             self._look_at(task, states[task.job][task.number])
         self._tasks = [task for task in self._tasks if task.cells]
@@ -214,7 +302,9 @@ class Follower:
         accounted = self._scheduler.accounted(job).items()
         over = {number: state for number, state in accounted if state.is_over}
         for task in missing:
-            gone = TaskState(CANCELLED if task.waited else GONE)
+            # One that never began on a node can only have been taken out of the queue.
+            began = not task.waited or self._place.heard(task.file, task.number).started
+            gone = TaskState(GONE if began else CANCELLED)
             found[task.number] = over.get(task.number, gone)
         return found
 
@@ -241,7 +331,8 @@ class Follower:
 
     def _close(self, task: Task, state: TaskState, heard: Heard) -> None:
         """The task has ended: what of its cells has no result says why."""
-        _read_anew(self._place.folder.parent)
+        with suppress(OSError):
+            _read_anew(self._place.folder.parent)
         is_crash = state.is_crash and not heard.stopped
         what = heard.stopped if state.is_crash and heard.stopped else state.words()
         why = f"{what}, SLURM job {task.name}"
@@ -274,13 +365,15 @@ class Follower:
 
     def _store(self, cell: OpenCell) -> bool:
         """Stores the cell's record if it is there, of a run that came to its end; whether the cell
-        needs no more looking after."""
+        needs no more looking after. A record that cannot be read just now is not there yet."""
         path = self._run.record_path(cell)
-        if not _is_there(path) or _is_cut_off(path):
+        if not _has_ended(path):
             return False
         self._run.begin(cell)
         try:
             record = self._run.store(cell, path)
+        except UnreadableError:
+            return False
         except AnotherClusterError as error:
             # One odd node of a partition is no reason to stop; the run can be made elsewhere.
             self._given_up.add(cell.ordinal)
@@ -291,6 +384,12 @@ class Follower:
         return True
 
     # Showing
+
+    def _say_once(self, line: str) -> None:
+        """Says that SLURM does not do what was asked, until it does."""
+        if not self._is_silent:
+            self._run.shown.say(line)
+        self._is_silent = True
 
     def _show(self, now: Sequence[TaskState]) -> None:
         for what, cells in self._opened.items():
@@ -374,26 +473,23 @@ def grouped(cells: Sequence[T], size: int, most: int) -> list[Sequence[T]]:
     return [cells[at : at + size] for at in range(0, len(cells), size)][:most]
 
 
-def _is_there(path: Path) -> bool:
-    """Whether the file is there."""
+def _has_ended(path: Path) -> bool:
+    """Whether the record is there and does not say that its run was interrupted. What a network
+    file system does not hand over just now, or was put aside meanwhile, is not there."""
     try:
-        return path.name in _read_anew(path.parent)
+        if path.name not in _read_anew(path.parent):
+            return False
+        return INTERRUPTED not in json.loads(path.read_text("utf-8"))["validity_reasons"]
     except OSError:
         return False
+    except (ValueError, KeyError, TypeError):
+        return True  # whoever stores it says what is wrong with it
 
 
 def _read_anew(folder: Path) -> set[str]:
     """The names in a folder. Reading it asks a network file system anew, which may remember for a
     minute that a file was not there."""
     return {entry.name for entry in folder.iterdir()}
-
-
-def _is_cut_off(path: Path) -> bool:
-    """Whether the record says that its run was interrupted."""
-    try:
-        return INTERRUPTED in json.loads(path.read_text("utf-8"))["validity_reasons"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return False  # whoever stores it says what is wrong with it
 
 
 def _put_aside(folder: Path) -> None:

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ from advisor.launchers.slurm.place import Campaign, HandedCell, Place, task_file
 from advisor.launchers.slurm.planning import plan_script, planned_here, planned_there
 from advisor.launchers.slurm.scheduler import Limits, Scheduler
 from advisor.launchers.slurm.script import Script, check_path
-from advisor.launchers.slurm.settings import SlurmSettings, profiles_of
-from advisor.launchers.slurm.stopping import StopAsked
+from advisor.launchers.slurm.settings import SlurmSettings, profiles_of, ranks_of
+from advisor.launchers.slurm.stopping import StopAsked, StoppedError
 
 POLL_S = 10.0
 """How often SLURM is asked, by one squeue: it has other users."""
@@ -103,15 +103,23 @@ class SlurmLauncher:
             self._arguments.append(f"--cluster={limits.cluster}")
         script = self._plan_script()
         self._scheduler.test(script.text(), script.options)
-        return limits, planned_here(self._arguments)
+        event = planned_here(self._arguments)
+        self._settings = replace(self._settings, ranks=ranks_of(event["cells"]))
+        if self._settings.share_nodes:  # so many cores have to be there
+            script = self._plan_script()
+            self._scheduler.test(script.text(), script.options)
+        return limits, event
 
     def _planned(self, run: CampaignRun, stop: StopAsked) -> Event | None:
         script = self._plan_script()
         self._place.make(self._settings)
-        with self._place.submitting() as held:
-            path = self._place.write("job-plan.sh", script.text())
-            answer = self._place.folder / "job-plan.id"
-            self._scheduler.submit(path, script.options, answer, held)
+        try:
+            with self._place.submitting(stop, run.shown.say) as held:
+                path = self._place.write("job-plan.sh", script.text())
+                answer = self._place.folder / "job-plan.id"
+                self._scheduler.submit(path, script.options, answer, held)
+        except StoppedError:
+            return None
         return planned_there(
             self._scheduler, self._place, self._campaign, stop, run.shown.say, POLL_S
         )
@@ -149,6 +157,9 @@ class ResumingLauncher:
             return self._local.launch(run)
         settings = place.settings().changed(self._given)
         limits = self._scheduler.limits()
+        if self._given:  # what SLURM would refuse must not take the place of what it took
+            script = task_script(place, run.measured.campaign, 1, 1, settings)
+            self._scheduler.test(script.text(), script.options)
         place.make(settings)
         run.at_once = settings.at_once(profiles_of(cell.parameters for cell in run.open_cells()))
         run.show_plan()

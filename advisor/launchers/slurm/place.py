@@ -10,7 +10,8 @@ import fcntl
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,10 +21,15 @@ from typing import Any
 from advisor.errors import AdvisorError
 from advisor.launchers.slurm.settings import SlurmSettings
 from advisor.launchers.slurm.states import Job, parse_submitted
+from advisor.launchers.slurm.stopping import StopAsked, StoppedError
 
 KIND, VERSION = "failbench-tasks", 1
 """Of task files; `measure/task_file.py` reads them."""
 _FOLDER = "slurm"
+_LOCK_S = 0.1
+"""How often the lock of a folder is tried that somebody else holds."""
+PATIENCE_S = 300.0
+"""sbatch tries for minutes where SLURM is busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +67,8 @@ class Heard:
     """Why a cell broke, by our own fault: there is no record of it."""
     stopped: str
     """Why it stopped, if it said so."""
+    started: bool
+    """Whether it ever began on a node."""
 
 
 class Place:
@@ -147,15 +155,53 @@ class Place:
         return (wrong or lines or [""])[-1].removeprefix("error: ")[:500]
 
     @contextmanager
-    def submitting(self) -> Iterator[int]:
+    def submitting(
+        self,
+        stop: StopAsked | None = None,
+        say: Callable[[str], None] = lambda _: None,
+        patience_s: float = PATIENCE_S,
+    ) -> Iterator[int]:
         """Holds the lock of the folder, whose descriptor sbatch gets too: whoever goes on after a
-        controller was killed waits until the sbatch of that one has ended."""
-        descriptor = os.open(self.folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        controller was killed waits until the sbatch of that one has ended.
+
+        Raises StoppedError where somebody asks to stop meanwhile, AdvisorError where it takes too
+        long or the file system has no locks.
+        """
+        path = self.folder / ".lock"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if not _locks(descriptor, self.folder):
+                say(f"waiting for the sbatch of another command, which holds {path}")
+                _wait(descriptor, path, stop or StopAsked(), patience_s)
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _locks(descriptor: int, folder: Path) -> bool:
+    """Whether the lock is ours now. Raises AdvisorError where there are no locks."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError as error:
+        raise AdvisorError(
+            f"{folder}: files cannot be locked there ({error.strerror}): choose a folder on a file"
+            " system with locks (flock) by --folder"
+        ) from error
+    return True
+
+
+def _wait(descriptor: int, path: Path, stop: StopAsked, patience_s: float) -> None:
+    deadline = time.monotonic() + patience_s
+    while not _locks(descriptor, path.parent):
+        if stop.count:
+            raise StoppedError
+        if time.monotonic() > deadline:
+            raise AdvisorError(
+                f"{path}: another command's sbatch has held it for {patience_s:.0f} s: end that one"
+            )
+        stop.wait(_LOCK_S)
 
 
 def job_name(campaign: str, number: int | str) -> str:
@@ -190,11 +236,11 @@ def heard_in(lines: Sequence[str]) -> Heard:
     running: int | None = None
     finished: set[int] = set()
     failed: dict[int, str] = {}
-    stopped = ""
+    stopped, started = "", False
     for event in map(_event, lines):
         kind, run = event.get("event"), int(event.get("run", 0))
         if kind == "task-started":  # perhaps once more: what stopped it before is over
-            running, stopped = None, ""
+            running, stopped, started = None, "", True
         elif kind == "run-started":
             running = run
             finished.discard(run)
@@ -209,7 +255,7 @@ def heard_in(lines: Sequence[str]) -> Heard:
             stopped = str(event["reason"])
         elif kind == "end" and event.get("signal"):
             stopped = f"it was told to stop by {event['signal']}"
-    return Heard(running, frozenset(finished), failed, stopped)
+    return Heard(running, frozenset(finished), failed, stopped, started)
 
 
 def _event(line: str) -> dict[str, Any]:

@@ -5,11 +5,13 @@ of a person who works within one.
 """
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from advisor.errors import AdvisorError, MissingToolError, UserError
 from advisor.launchers.slurm.states import (
@@ -35,11 +37,31 @@ _OURS = frozenset(
     )
 )
 """Variables that would have the last word over the script."""
+_AWAY = re.compile(
+    "unable to contact|timed out|standby mode|zero bytes|connection (failure|refused|reset)"
+    "|message (send|receive) failure|authentication error|temporarily|presently disabled"
+    "|cannot be started|does not answer",
+    re.IGNORECASE,
+)
+"""In what sbatch says where SLURM is away, or wants to be asked later."""
+_FULL = re.compile("SubmitJob", re.IGNORECASE)
+"""Limits of an association or a QOS: AssocMaxSubmitJobLimit, QOSMaxSubmitJobPerUserLimit, ..."""
+_TOO_MANY = re.compile("SubmitJob|submit limit|invalid job array specification", re.IGNORECASE)
 _VARIABLES = {"time": "TIMELIMIT", "gpus-per-node": "GPUS_PER_NODE", "constraint": "CONSTRAINT"}
 
 
 class SilentSchedulerError(AdvisorError):
-    """SLURM does not answer just now."""
+    """SLURM does not answer just now, or takes nothing: what was asked may be asked again. What was
+    sent may be in its hands all the same."""
+
+
+class TooManyTasksError(AdvisorError):
+    """SLURM took nothing of an array: it is more than it lets this user, or anybody, have."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"SLURM takes no more tasks: {reason}")
+        self.passes = bool(_FULL.search(reason))
+        """Whether there is room again as soon as other tasks have ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +117,25 @@ class Scheduler:
         return Limits(cluster, max(1, int(most)) if most.isdigit() else 1)
 
     def test(self, script: str, options: Sequence[str]) -> None:
-        """Raises UserError where SLURM could never run a script of this text."""
+        """Raises UserError where SLURM could never run a script of this text, SilentSchedulerError
+        where it cannot be asked. That it has enough tasks of this user just now is no fault."""
         asked = self._asked(["sbatch", "--test-only"], submitting_environment(options), script)
-        if asked.returncode:
-            raise UserError(f"SLURM could not run this: {parse_refusal(asked.stderr)}")
+        said = parse_refusal(asked.stderr)
+        if asked.returncode and not _FULL.search(said):
+            if _AWAY.search(said):
+                raise SilentSchedulerError(f"SLURM does not answer: {said}")
+            raise UserError(f"SLURM could not run this: {said}")
 
     def submit(self, script: Path, options: Sequence[str], answer: Path, held: int) -> None:
         """Submits the script; what sbatch prints lands in the file `answer`, and the descriptor
         `held` stays open until it has ended, also if this process is killed meanwhile.
 
-        Raises AdvisorError where SLURM did not take it.
+        Raises AdvisorError where SLURM did not take it: SilentSchedulerError where nobody knows and
+        it may be tried again, TooManyTasksError where fewer tasks would have been taken.
         """
         with answer.open("wb") as printed:
-            asked = subprocess.run(
-                ["sbatch", "--parsable", str(script)],  # noqa: S607 - it is where it is
+            asked = _run(
+                ["sbatch", "--parsable", str(script)],
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=subprocess.PIPE,
@@ -118,10 +145,9 @@ class Scheduler:
                 pass_fds=(held,),
                 # Ctrl-C at a terminal is for us: what was begun is to be ended, and known.
                 start_new_session=True,
-                check=False,
             )
         if asked.returncode and not parse_submitted(answer.read_text("utf-8"))[0]:
-            raise AdvisorError(f"SLURM did not take the job: {parse_refusal(asked.stderr)}")
+            raise _refused(parse_refusal(asked.stderr))
 
     def find(self, name: str) -> str | None:
         """The array of this name that SLURM knows, if it knows one."""
@@ -181,21 +207,37 @@ class Scheduler:
         environment: Mapping[str, str] | None = None,
         handed: str = "",
     ) -> "subprocess.CompletedProcess[str]":
-        try:
-            return subprocess.run(
-                list(command),
-                input=handed,
-                capture_output=True,
-                encoding="utf-8",
-                errors="replace",
-                env=asking_environment() if environment is None else environment,
-                timeout=_PATIENCE_S,
-                start_new_session=True,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            said = f"{command[0]} does not answer within {_PATIENCE_S:.0f} s"
-            return subprocess.CompletedProcess(list(command), 1, "", said)
+        return _run(
+            list(command),
+            input=handed,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            env=asking_environment() if environment is None else environment,
+            timeout=_PATIENCE_S,
+            start_new_session=True,
+        )
+
+
+def _run(command: Sequence[str], **options: Any) -> "subprocess.CompletedProcess[str]":
+    """As subprocess.run; a program that cannot be started, or does not end, is an answer too."""
+    try:
+        return subprocess.run(list(command), check=False, **options)
+    except subprocess.TimeoutExpired as error:
+        said = f"{command[0]} does not answer within {error.timeout:.0f} s"
+    except OSError as error:
+        said = f"{command[0]} cannot be started: {error.strerror}"
+    return subprocess.CompletedProcess(list(command), 1, "", said)
+
+
+def _refused(reason: str) -> AdvisorError:
+    """What it means that sbatch sent nothing."""
+    if _TOO_MANY.search(reason):
+        return TooManyTasksError(reason)
+    if _AWAY.search(reason):
+        return SilentSchedulerError(f"SLURM does not take jobs: {reason}")
+    return AdvisorError(f"SLURM did not take the job: {reason}")
 
 
 def _cluster(job: Job) -> list[str]:

@@ -34,6 +34,8 @@ class SlurmSettings:
     """Cells of a task; None: by their profile."""
     share_nodes: bool = False
     """Whether other jobs may run on the node of a task."""
+    ranks: int = 1
+    """Of the largest run, on one node: a task that shares its node asks for so many cores."""
     sbatch: tuple[str, ...] = ()
     """Further options, each as sbatch takes it: `--constraint=h200`."""
 
@@ -62,9 +64,17 @@ class SlurmSettings:
             "time": None if self.time_s is None else slurm_time(self.time_s),
         }
         # What else runs on a node is noise in what is measured there.
-        alone = [] if self.share_nodes else ["--exclusive", "--mem=0"]
+        alone = self._cores() if self.share_nodes else ["--exclusive", "--mem=0"]
         stated = [f"--{name}={value}" for name, value in told.items() if value is not None]
         return ["--nodes=1", "--ntasks=1", *alone, "--requeue", *stated, *self.sbatch]
+
+    def _cores(self) -> list[str]:
+        """A core a rank on a node that is shared; else all ranks would sit on one."""
+        stated = {option.partition("=")[0] for option in self.sbatch}
+        is_stated = stated & {"--cpus-per-task", "--cpus-per-gpu"} or any(
+            option.startswith("-c") for option in stated
+        )
+        return [] if is_stated else [f"--cpus-per-task={self.ranks}"]
 
     def group_of(self, profiles: Sequence[str]) -> int:
         """How many cells a task has, of cells of these profiles."""
@@ -79,6 +89,12 @@ class SlurmSettings:
 def profiles_of(cells: Iterable[Mapping[str, Any]]) -> list[str]:
     """The profile of each cell, by its parameters."""
     return [str(cell["job"]["profile"]) for cell in cells]
+
+
+def ranks_of(cells: Iterable[Mapping[str, Any]]) -> int:
+    """The ranks of the largest of these cells on one node, by their parameters."""
+    jobs = [cell["job"] for cell in cells]
+    return max((ceil(job["world_size"] / job.get("nodes", 1)) for job in jobs), default=1)
 
 
 def slurm_time(seconds: float) -> str:

@@ -9,6 +9,10 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LOOK_S = 0.1
 
 
+class StoppedError(Exception):
+    """Somebody asked to stop while something was waited for, which was not done."""
+
+
 class StopAsked:
     """Counts Ctrl-C, SIGTERM and a closed terminal within its block.
 
