@@ -1,5 +1,7 @@
 """One harness a campaign, however the one before it ends."""
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -40,3 +42,16 @@ def test_it_is_free_when_its_holder_is_killed(tmp_path: Path) -> None:
         holder.wait()
     with only_one(tmp_path):
         pass
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS])
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(_descriptor: int, _operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(UsageError, match="files cannot be locked there") as raised:
+        only_one(tmp_path).__enter__()
+    assert str(raised.value).startswith(f"{tmp_path}: ")

@@ -12,7 +12,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
@@ -114,6 +114,16 @@ class SlurmCluster:
         self._slurmds[node].kill()
         self._slurmds.pop(node).wait()
         self._kill_jobs_of(node)
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """The controller takes what it is sent, and does not answer."""
+        controller = self._started[-1]
+        controller.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            controller.send_signal(signal.SIGCONT)
 
     def start_node(self, node: str) -> None:
         """Starts a node, also one that was crashed."""

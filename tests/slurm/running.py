@@ -79,6 +79,17 @@ def stopped(folder: Path) -> set[str]:
     return _tasks(folder, events(folder, "end"))
 
 
+def restarted(folder: Path) -> set[str]:
+    """The tasks that began once more."""
+    begun_ = events(folder, "task-started")
+    return _tasks(folder, [event for event in begun_ if int(str(event["restarts"])) > 0])
+
+
+def past_a_run(folder: Path) -> set[str]:
+    """The tasks that ended a run."""
+    return _tasks(folder, events(folder, "run-finished"))
+
+
 def _tasks(folder: Path, said: Sequence[dict[str, object]]) -> set[str]:
     """The tasks that said these events."""
     jobs = {path.stem: path.read_text().strip() for path in folder.glob("runs/*/slurm/job-*.id")}

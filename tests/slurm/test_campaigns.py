@@ -23,7 +23,9 @@ from tests.slurm.running import (
     end_all,
     ended,
     events,
+    past_a_run,
     reasons,
+    restarted,
     resumed,
     shapes,
     stopped,
@@ -81,8 +83,19 @@ def test_cancelled_tasks_a_crashed_node_and_a_requeue_leave_24_complete_rows(
     wait_until(lambda: len(slurm.tasks("RUNNING")) >= 2, "two running tasks")
     requeued = random_.choice(slurm.tasks("RUNNING"))
     slurm.run("scontrol", "requeue", requeued)
-    slurm.crash("n2")
+
+    early: set[str] = set()
+
+    def is_early() -> bool:
+        in_first = training(tmp_path) - past_a_run(tmp_path) - {requeued}
+        early.update(in_first.intersection(slurm.tasks("RUNNING")))
+        return bool(early)
+
+    wait_until(is_early, "a task in its first cell, which has seconds to go")
+    struck = min(early)
+    slurm.crash(slurm.run("squeue", "-h", f"--jobs={struck}", "-o", "%N").strip())
     code, _, err = ended(controller)
+    assert {requeued, struck} <= restarted(tmp_path)
     left = reasons(tmp_path)
     assert (code, len(left)) == (1, 24), err
     assert "is not finished" in err.splitlines()[-1]
@@ -169,6 +182,9 @@ def test_what_ends_while_nobody_looks_is_stored_by_the_next(
     assert ended(controller)[0] == -signal.SIGKILL
     wait_until(lambda: not slurm.tasks("PENDING", "RUNNING", "COMPLETING"), "the tasks' end")
     assert ask(tmp_path, "SELECT COUNT(*) FROM runs") == [(0,)]
+    code, _, err = resumed(mark, tmp_path, "--partition", "nowhere")
+    assert code == 2, err
+    assert "SLURM could not run this: " in err
     code, _, err = resumed(mark, tmp_path)
     assert code == 0, err
     assert_whole(tmp_path, 4)
@@ -213,6 +229,7 @@ def test_a_cell_that_breaks_its_task_twice_has_failed(
         (["--partition", "nowhere"], "SLURM could not run this: "),
         (["--gpus-per-node", "4"], "SLURM could not run this: "),
         (["--sbatch=--mem=2T"], "SLURM could not run this: "),
+        (["--share-nodes"], "SLURM could not run this: "),  # three ranks, nodes of two cores
         (["--nodes", "2"], "Invalid value for '--nodes': a run is made on one node"),
         (["--sbatch=--array=3"], "--array cannot be given to sbatch"),
         (["--sbatch", "constraint"], "is no option of sbatch: write it as --constraint=h200"),
@@ -267,3 +284,12 @@ def test_a_dry_run_prints_what_would_be_sent(
     assert err.startswith("nothing was sent")
     assert list(tmp_path.iterdir()) == []
     assert slurm.tasks() == before
+
+
+def test_tasks_and_plan_on_shared_nodes_have_a_core_a_rank(
+    slurm: SlurmCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--db", str(tmp_path / "advisor.db"), "--folder", str(tmp_path / "runs")]
+    more = ["--world-size", "2", "--share-nodes", "--dry-run"]
+    assert cli.run(["measure", *SMOKE, *SLURM, *place, *more]) == 0
+    assert capsys.readouterr().out.count("#SBATCH --cpus-per-task=2\n") == 2

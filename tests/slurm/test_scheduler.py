@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from advisor.launchers.slurm.place import Place
-from advisor.launchers.slurm.scheduler import Scheduler
+from advisor.launchers.slurm.scheduler import Scheduler, SilentSchedulerError, TooManyTasksError
 from advisor.launchers.slurm.script import Script
 from advisor.launchers.slurm.settings import SlurmSettings
 from advisor.launchers.slurm.states import Job
@@ -90,3 +90,21 @@ def test_settings_of_a_user_do_not_get_in_the_way(
         0: "RUNNING",
         1: "RUNNING",
     }
+
+
+def test_more_tasks_than_slurm_takes_are_told_from_other_refusals(
+    slurm: SlurmCluster, tmp_path: Path
+) -> None:
+    with pytest.raises(TooManyTasksError, match="Invalid job array specification"):
+        sent(tmp_path, ["sleep", "300"], tasks=1002)
+    assert slurm.tasks("PENDING", "RUNNING") == []
+
+
+@pytest.mark.soak
+def test_what_was_sent_to_a_silent_controller_is_known_by_its_name(
+    slurm: SlurmCluster, tmp_path: Path
+) -> None:
+    with slurm.silent(), pytest.raises(SilentSchedulerError, match="timed out"):
+        sent(tmp_path, ["sleep", "300"])
+    scheduler = Scheduler()
+    wait_until(lambda: scheduler.find("failbench-test-1") is not None, "the job")

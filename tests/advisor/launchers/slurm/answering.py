@@ -1,4 +1,4 @@
-"""SLURM's commands with the answers that a test gives them, as SLURM 22.05 says them: real programs on
+"""SLURM's commands with the answers that a test gives them, as SLURM 22.05 says them: programs on
 the PATH, for what a real SLURM does at its own time only (tests/slurm)."""
 
 import os

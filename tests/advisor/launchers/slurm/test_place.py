@@ -1,5 +1,6 @@
 """The files of a campaign under SLURM: written here, read by the harness, and after a kill."""
 
+import errno
 import fcntl
 import json
 import os
@@ -21,6 +22,7 @@ from advisor.launchers.slurm.place import (
     task_file,
 )
 from advisor.launchers.slurm.settings import SlurmSettings
+from advisor.launchers.slurm.stopping import StopAsked, StoppedError
 from measure import task_file as harness
 from measure.errors import UsageError
 
@@ -64,10 +66,10 @@ def test_what_is_no_task_file_is_refused_in_one_line(tmp_path: Path, text: str) 
 def test_what_the_harness_says_is_heard_here(tmp_path: Path) -> None:
     place = made(tmp_path)
     emit = harness.emit_to(place.folder / "job-2-7.jsonl")
-    assert place.heard(2, 7).running is None
+    assert (place.heard(2, 7).running, place.heard(2, 7).started) == (None, False)
     emit("task-started", {"host": "n1"})
     emit("run-started", {"run": 4, "of": 9})
-    assert place.heard(2, 7).running == 4
+    assert (place.heard(2, 7).running, place.heard(2, 7).started) == (4, True)
     emit("run-finished", {"run": 4, "record": "x"})
     emit("run-started", {"run": 5, "of": 9})
     emit("run-failed", {"run": 5, "reason": "a bug"})
@@ -149,3 +151,34 @@ def test_whoever_goes_on_waits_for_the_sbatch_of_a_killed_controller(tmp_path: P
         fcntl.flock(probe, fcntl.LOCK_EX | fcntl.LOCK_NB)
     finally:
         os.close(probe)
+
+
+def test_who_waits_for_the_lock_says_so_once_and_heeds_a_stop_and_a_limit(tmp_path: Path) -> None:
+    place, said, stop = made(tmp_path), list[str](), StopAsked()
+    with place.submitting():
+        stop.count = 1
+        with pytest.raises(StoppedError), place.submitting(stop, said.append):
+            raise AssertionError("two at once")
+        assert said == [
+            f"waiting for the sbatch of another command, which holds {place.folder}/.lock"
+        ]
+        gives_up = pytest.raises(AdvisorError, match="another command's sbatch has held it for 0 s")
+        with gives_up, place.submitting(StopAsked(), said.append, patience_s=0.0):
+            raise AssertionError("two at once")
+    with place.submitting(stop, said.append):
+        assert len(said) == 2
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOSYS])
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refuse(_descriptor: int, _operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    place = made(tmp_path)
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(AdvisorError, match="files cannot be locked there") as raised:
+        place.submitting().__enter__()
+    assert str(raised.value).startswith(f"{place.folder}: ")
+    assert os.strerror(number) in str(raised.value)

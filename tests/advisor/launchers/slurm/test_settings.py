@@ -3,15 +3,25 @@
 import pytest
 
 from advisor.errors import UserError
-from advisor.launchers.slurm.settings import SlurmSettings, sbatch_option, slurm_time
+from advisor.launchers.slurm.settings import SlurmSettings, ranks_of, sbatch_option, slurm_time
 
 
 def test_a_task_has_its_node_to_itself_unless_told_otherwise() -> None:
     assert SlurmSettings().options() == [
         *("--nodes=1", "--ntasks=1", "--exclusive", "--mem=0", "--requeue")
     ]
-    shared = SlurmSettings(share_nodes=True).options()
-    assert shared == ["--nodes=1", "--ntasks=1", "--requeue"]
+
+
+def test_a_task_that_shares_its_node_has_a_core_a_rank_unless_told_otherwise() -> None:
+    jobs = [{"world_size": 8}, {"world_size": 4}, {"world_size": 9, "nodes": 2}]
+    ranks = ranks_of({"job": job} for job in jobs)
+    assert [ranks, ranks_of([{"job": jobs[2]}]), ranks_of([])] == [8, 5, 1]
+    shared = SlurmSettings(share_nodes=True, ranks=ranks)
+    assert shared.options() == ["--nodes=1", "--ntasks=1", "--cpus-per-task=8", "--requeue"]
+    for own in ("--cpus-per-task=4", "-c4", "--cpus-per-gpu=2"):
+        told = shared.changed({"sbatch": (own,)})
+        assert told.options() == ["--nodes=1", "--ntasks=1", "--requeue", own]
+    assert "--cpus-per-task=8" in shared.changed({"sbatch": ("--constraint=c",)}).options()
 
 
 def test_what_was_given_is_there_and_further_options_come_last() -> None:
