@@ -290,6 +290,6 @@ def test_tasks_and_plan_on_shared_nodes_have_a_core_a_rank(
     slurm: SlurmCluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     place = ["--db", str(tmp_path / "advisor.db"), "--folder", str(tmp_path / "runs")]
-    more = ["--world-size", "2", "--share-nodes", "--dry-run"]
+    more = ["--world-size", "2", "--trace", "none", "--share-nodes", "--dry-run"]
     assert cli.run(["measure", *SMOKE, *SLURM, *place, *more]) == 0
     assert capsys.readouterr().out.count("#SBATCH --cpus-per-task=2\n") == 2

@@ -77,6 +77,9 @@ class Outgoing:
     """The cells of each task."""
     was_sent: bool = False
     """Whether it may be in SLURM's hands: what it would run must not change any more."""
+    was_missed: bool = False
+    """Whether SLURM said since that it does not know it. Once is not enough: what was sent to a
+    controller that was silent is taken when it wakes up, perhaps after it has said so."""
 
 
 class Follower:
@@ -261,12 +264,13 @@ class Follower:
         script = task_script(self._place, campaign, file, len(array.groups), self._settings)
         answer, path = self._place.folder / f"job-{file}.id", self._place.folder / f"job-{file}.sh"
         with self._place.submitting(self._stop, self._run.shown.say) as held:
-            if array.was_sent and (job := self._submitted(file)):
-                return job
-            if not array.was_sent:
+            if array.was_sent:
+                if job := self._found_late(array):
+                    return job
+            else:
                 self._place.write(path.name, script.text())
                 self._place.write(f"job-{file}.json", task_text(self._run, array.groups))
-            array.was_sent = True
+            array.was_sent, array.was_missed = True, False
             try:
                 self._scheduler.submit(path, script.options, answer, held)
             except TooManyTasksError:
@@ -275,6 +279,15 @@ class Follower:
         job = self._submitted(file)
         if job is None:
             raise AdvisorError(f"sbatch does not say which job it made: {answer}")
+        return job
+
+    def _found_late(self, array: Outgoing) -> Job | None:
+        """The job of an array of which nobody knows whether SLURM took it; None where it did not.
+        Raises SilentSchedulerError where that has to be asked again."""
+        job = self._submitted(array.file)
+        if job is None and not array.was_missed:
+            array.was_missed = True
+            raise SilentSchedulerError("SLURM does not know the job yet")
         return job
 
     # Hearing

@@ -165,7 +165,8 @@ def test_a_record_that_is_never_handed_over_leaves_its_cell_open(controlled: Con
 def test_what_sbatch_did_not_say_is_found_by_its_name(controlled: Controlled) -> None:
     controlled.plan(1)
     controlled.slurm.to("sbatch", TIMED_OUT)
-    controlled.slurm.to("squeue", f"echo '12|{NAME}-1'", kind="find")
+    # It was taken after SLURM had said that there is none.
+    controlled.slurm.to("squeue", "exit 1", "exit 0", f"echo '12|{NAME}-1'", kind="find")
     controlled.slurm.to("squeue", listed(f"{NAME}-1", "CANCELLED"))
     controlled.follow()
     assert controlled.slurm.calls("sbatch") == 1
