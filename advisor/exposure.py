@@ -1,15 +1,17 @@
 """What a lost worker does on a cluster, read from the database: exposure and learning."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
 from advisor.characterization import SINGLE_FAILURE_TRACES
 from advisor.learning import Learning, compare, curve
 from db.pooling import Mean
+from db.queries import operating_points, software_stacks
 from db.records import Exposure, RunOutcome, RunSummary, RunValidity
 from db.run_queries import RunFilter, exposure, first_detections, list_runs, run_record
+from db.stacks import points_that_count
 
 _MOST_RUNS = 10_000
 
@@ -33,15 +35,33 @@ class ClusterExposure:
     first_detections: Mapping[str, Mean]
     """When the first rank knew, by operating point."""
     learning: tuple[LearningRow, ...]
+    set_aside: int = 0
+    """How many exposures are of superseded software, and measured anew since."""
 
 
 def cluster_exposure(connection: Connection, cluster: str) -> ClusterExposure:
     """The exposure of a cluster; empty where nothing was measured."""
+    every = exposure(connection, cluster)
+    counting = tuple(_counting(connection, cluster, every))
     return ClusterExposure(
-        exposure(connection, cluster),
+        counting,
         first_detections(connection, cluster),
         tuple(_learning(connection, cluster)),
+        set_aside=len(every) - len(counting),
     )
+
+
+def _counting(
+    connection: Connection, cluster: str, every: Iterable[Exposure]
+) -> Iterator[Exposure]:
+    """Those of points that count; of superseded software they are marked."""
+    points, _ = points_that_count(
+        operating_points(connection, cluster), software_stacks(connection, cluster)
+    )
+    superseded_by = {point.point_id: point.superseded_by for point in points}
+    for each in every:
+        if each.point_id in superseded_by:
+            yield replace(each, superseded_by=superseded_by[each.point_id])
 
 
 def _learning(connection: Connection, cluster: str) -> Iterable[LearningRow]:
