@@ -1,6 +1,6 @@
 """What a lost worker does on a cluster, read from the database: exposure and learning."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
@@ -41,27 +41,26 @@ class ClusterExposure:
 
 def cluster_exposure(connection: Connection, cluster: str) -> ClusterExposure:
     """The exposure of a cluster; empty where nothing was measured."""
-    every = exposure(connection, cluster)
-    counting = tuple(_counting(connection, cluster, every))
+    exposures, set_aside = counting_exposures(connection, cluster)
     return ClusterExposure(
-        counting,
+        exposures,
         first_detections(connection, cluster),
         tuple(_learning(connection, cluster)),
-        set_aside=len(every) - len(counting),
+        set_aside,
     )
 
 
-def _counting(
-    connection: Connection, cluster: str, every: Iterable[Exposure]
-) -> Iterator[Exposure]:
-    """Those of points that count; of superseded software they are marked."""
+def counting_exposures(connection: Connection, cluster: str) -> tuple[tuple[Exposure, ...], int]:
+    """Those of points that count, marked where of superseded software; how many others there
+    are."""
     points, _ = points_that_count(
         operating_points(connection, cluster), software_stacks(connection, cluster)
     )
     superseded_by = {point.point_id: point.superseded_by for point in points}
-    for each in every:
-        if each.point_id in superseded_by:
-            yield replace(each, superseded_by=superseded_by[each.point_id])
+    every = exposure(connection, cluster)
+    counting = [each for each in every if each.point_id in superseded_by]
+    marked = (replace(each, superseded_by=superseded_by[each.point_id]) for each in counting)
+    return tuple(marked), len(every) - len(counting)
 
 
 def _learning(connection: Connection, cluster: str) -> Iterable[LearningRow]:

@@ -200,8 +200,10 @@ def exposure_software_lines(exposures: Sequence[Exposure], set_aside: int) -> It
         names = dict.fromkeys(each.architecture.upper() for each in marked)
         yield superseded_words(newest, names)
     if set_aside:
-        rows = "1 row of superseded software is" if set_aside == 1 else (
-            f"{set_aside:,} rows of superseded software are"
+        rows = (
+            "1 row of superseded software is"
+            if set_aside == 1
+            else (f"{set_aside:,} rows of superseded software are")
         )
         yield f"{rows} not shown: measured anew since"
 

@@ -26,6 +26,8 @@ ROWS = (
 """What becomes of every run of every job, by the job's name, sorted."""
 _ENDLESS = "exec sleep 900"
 _ENDLESS_ONCE = f'[ "${{SLURM_RESTART_COUNT:-0}}" -eq 0 ] || exit 0; {_ENDLESS}'
+_AT_LEAST_S = 1.5
+"""How long what is to be struck has run, so that SLURM's whole seconds show some of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,9 @@ def _end_by_themselves(jobs: _Jobs) -> None:
 def _be_preempted(jobs: _Jobs) -> None:
     jobs.send("preempted", _ENDLESS_ONCE, "--nodelist=n3", "--requeue")
     jobs.wait_for(preempted="RUNNING")
-    jobs.send("urgent", "sleep 1", f"--partition={URGENT}", "--nodelist=n3", "--ntasks=2")
+    time.sleep(_AT_LEAST_S)
+    whole = ("--nodelist=n3", "--nodes=1", "--ntasks=2")
+    jobs.send("urgent", "sleep 1", f"--partition={URGENT}", *whole)
     jobs.wait_for(urgent="COMPLETED")
 
 
@@ -129,11 +133,13 @@ def _be_struck(jobs: _Jobs) -> None:
     jobs.send("limited", _ENDLESS, "--nodelist=n3", "--time=5")
     running = ("lost", "moved", "endless", "cancelled", "limited")
     jobs.wait_for(**dict.fromkeys(running, "RUNNING"))
+    time.sleep(_AT_LEAST_S)
     slurm.crash("n2")
     slurm.run("scancel", jobs.ids["cancelled"])
     slurm.run("scontrol", "update", f"jobid={jobs.ids['limited']}", "EndTime=now+2")
     jobs.send("requeued", _ENDLESS_ONCE, "--nodelist=n3", "--requeue")
     jobs.wait_for(requeued="RUNNING")
+    time.sleep(_AT_LEAST_S)
     slurm.run("scontrol", "requeue", jobs.ids["requeued"])
     jobs.wait_for(lost="NODE_FAIL", cancelled="CANCELLED", limited="TIMEOUT")
     slurm.start_node("n2")

@@ -47,11 +47,10 @@ def history() -> Iterator[History]:
     if missing or os.geteuid() != 0:
         why = f"no {missing} is installed (apt-get install slurm-wlm {accounting.PACKAGES})"
         _unavailable(why if missing else "SLURM's daemons are started as root")
-    with (
-        tempfile.TemporaryDirectory(prefix="advisor-slurm-") as folder,
-        AccountedSlurm(Path(folder), nodes=3) as slurm,
-    ):
-        yield happen(slurm)
+    with tempfile.TemporaryDirectory(prefix="advisor-slurm-") as folder:
+        slurm = AccountedSlurm(Path(folder), nodes=3)
+        with slurm:
+            yield happen(slurm)
 
 
 @pytest.fixture
@@ -124,6 +123,13 @@ def test_steps_are_told_apart(history: History, mtbf: _Mtbf) -> None:
     steps = [part for part in found["accounting"] if "a step of a job" in part["reason"]]
     assert sum(part["rows"] for part in steps) == found["rows"] - without["rows"] > 0
     assert found["node_mtbf"] == without["node_mtbf"]
+
+
+def test_a_size_that_was_only_asked_for_is_none(history: History, mtbf: _Mtbf) -> None:
+    command = [option.replace("AllocNodes", "NNodes") for option in _options()]
+    for counted in ("infra", "all"):
+        found = mtbf(history.slurm.sacct(*command), "--count", counted)
+        assert found == mtbf(_text(history), "--count", counted)
 
 
 def test_without_duplicates_failures_are_lost(history: History, mtbf: _Mtbf) -> None:

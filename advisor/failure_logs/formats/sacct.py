@@ -1,8 +1,8 @@
 """What `sacct --parsable2 --duplicates` prints: fields between bars, steps below their jobs.
 
 Columns used: JobID (or JobIDRaw) and State; Start, with End or Elapsed or ElapsedRaw; AllocNodes or
-NNodes and NodeList if they are there, and Restarts, which older versions of sacct do not have. Times
-are local to where sacct ran.
+NNodes and NodeList if they are there, and Restarts, which older versions of sacct do not have.
+Times are local to where sacct ran.
 https://slurm.schedmd.com/sacct.html
 """
 
@@ -23,6 +23,7 @@ COMMAND = (
     "--format JobID,State,Submit,Start,End,ElapsedRaw,AllocNodes,NodeList"
 )
 """What writes such a file, with columns that every version of sacct has."""
+_NO_NODES = "None assigned"
 _MOST_DIGITS = 9
 """Of a number of restarts."""
 
@@ -60,7 +61,7 @@ def _read(row: Row, job: str, clock: Clock) -> Run | Entry:
             *(row.number, fields[job], fields["State"]),
             *(_present(fields, "Start"), _present(fields, "End"), clock),
             duration=_duration_s(fields),
-            nodes=_present(fields, "AllocNodes") or _present(fields, "NNodes"),
+            nodes=_nodes(fields),
             names=_names(fields),
         )
     except (ValueError, OverflowError, UserError) as error:
@@ -79,9 +80,16 @@ def _duration_s(fields: Mapping[str, str]) -> float | str | None:
     return None if elapsed is None else parse_duration_s(elapsed)
 
 
+def _nodes(fields: Mapping[str, str]) -> str | None:
+    """Of a job that never started NNodes is what it asked for, and Start when it was cancelled."""
+    if fields.get("NodeList") == _NO_NODES:
+        return "0"
+    return _present(fields, "AllocNodes") or _present(fields, "NNodes")
+
+
 def _names(fields: Mapping[str, str]) -> tuple[str, ...]:
     value = _present(fields, "NodeList")
-    return () if value is None or value == "None assigned" else hostlist.expand(value)
+    return () if value is None or value == _NO_NODES else hostlist.expand(value)
 
 
 def _hidden(rows: tuple[Row, ...]) -> list[str]:

@@ -120,6 +120,12 @@ def test_lines_that_end_with_a_bar() -> None:
     assert found.at_risk is not None
 
 
+def test_a_job_without_nodes_never_started_though_it_has_a_start_and_a_size() -> None:
+    row = "1|CANCELLED by 0|1700000100|1700000100|0|3|None assigned"
+    (found,) = log_of("JobID|State|Start|End|ElapsedRaw|NNodes|NodeList\n" + row).entries
+    assert found.excluded == "CANCELLED: it never started"
+
+
 def test_hidden_requeues_are_noted() -> None:
     log = log_of(
         "JobID|State|Start|End|Restarts\n"
