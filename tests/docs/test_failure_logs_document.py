@@ -2,6 +2,7 @@
 
 from advisor.failure_logs.columns import RowKind, meanings_of
 from advisor.failure_logs.formats.sacct import COMMAND
+from tests.advisor.failure_logs.samples import FOLDER
 from tests.docs.documents import code_words, read, table_with
 
 
@@ -19,3 +20,8 @@ def test_the_command_for_slurm_is_the_one_that_the_program_names() -> None:
         said = " ".join(read(name).replace("\\\n", " ").split())
         written = said.partition("$ sacct ")[2].partition(" > sacct.txt")[0].split()
         assert set(asked) - {"sacct", "now-90days"} <= set(written)
+
+
+def test_the_excerpt_is_what_was_recorded() -> None:
+    recorded = (FOLDER / "sacct_22_05.txt").read_text(encoding="utf-8")
+    assert f"```\n{recorded}```\n" in read("failure_logs.md")

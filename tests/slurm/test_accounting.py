@@ -16,7 +16,7 @@ from advisor.failure_logs.formats.sacct import COMMAND
 from advisor.launchers.slurm.scheduler import Scheduler
 from advisor.launchers.slurm.states import Job
 from tests.slurm import accounting, cluster
-from tests.slurm.accounting import AccountedSlurm
+from tests.slurm.accounting import AccountedSlurm, instant_s
 from tests.slurm.accounting_jobs import ROWS, History, happen
 
 pytestmark = [
@@ -136,6 +136,16 @@ def test_without_duplicates_failures_are_lost(history: History, mtbf: _Mtbf) -> 
     command = [option for option in _options() if option != "--duplicates"]
     found = mtbf(history.slurm.sacct(*command))
     assert (found["rows"], found["mtbf"]["failures"]) == (len(ROWS) - 3, 1)
+
+
+def test_a_job_that_began_before_the_start_is_printed_whole(history: History) -> None:
+    start = datetime.fromtimestamp(history.end_s, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    columns = ("-X", "-D", "-n", "-P", "--format=JobName,State,Start")
+    lines = history.slurm.sacct(f"--starttime={start}", *columns).splitlines()
+    running, waiting = sorted(line.split("|") for line in lines)
+    assert running[:2] == ["endless", "RUNNING"]
+    assert history.start_s < instant_s(running[2]) < history.end_s
+    assert waiting == ["waiting", "PENDING", "Unknown"]
 
 
 def test_the_launcher_finds_what_became_of_its_tasks(
