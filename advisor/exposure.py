@@ -1,15 +1,17 @@
 """What a lost worker does on a cluster, read from the database: exposure and learning."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
 from advisor.characterization import SINGLE_FAILURE_TRACES
 from advisor.learning import Learning, compare, curve
 from db.pooling import Mean
+from db.queries import operating_points, software_stacks
 from db.records import Exposure, RunOutcome, RunSummary, RunValidity
 from db.run_queries import RunFilter, exposure, first_detections, list_runs, run_record
+from db.stacks import points_that_count
 
 _MOST_RUNS = 10_000
 
@@ -33,15 +35,32 @@ class ClusterExposure:
     first_detections: Mapping[str, Mean]
     """When the first rank knew, by operating point."""
     learning: tuple[LearningRow, ...]
+    set_aside: int = 0
+    """How many exposures are of superseded software, and measured anew since."""
 
 
 def cluster_exposure(connection: Connection, cluster: str) -> ClusterExposure:
     """The exposure of a cluster; empty where nothing was measured."""
+    exposures, set_aside = counting_exposures(connection, cluster)
     return ClusterExposure(
-        exposure(connection, cluster),
+        exposures,
         first_detections(connection, cluster),
         tuple(_learning(connection, cluster)),
+        set_aside,
     )
+
+
+def counting_exposures(connection: Connection, cluster: str) -> tuple[tuple[Exposure, ...], int]:
+    """Those of points that count, marked where of superseded software; how many others there
+    are."""
+    points, _ = points_that_count(
+        operating_points(connection, cluster), software_stacks(connection, cluster)
+    )
+    superseded_by = {point.point_id: point.superseded_by for point in points}
+    every = exposure(connection, cluster)
+    counting = [each for each in every if each.point_id in superseded_by]
+    marked = (replace(each, superseded_by=superseded_by[each.point_id]) for each in counting)
+    return tuple(marked), len(every) - len(counting)
 
 
 def _learning(connection: Connection, cluster: str) -> Iterable[LearningRow]:

@@ -23,10 +23,15 @@ def _superseded(evidence: ClusterEvidence, candidates: Iterable[Candidate]) -> I
     names = [c.mechanism.upper() for c in candidates if c.is_superseded]
     newest = {u.superseded_by for c in candidates for u in c.used if u.superseded_by}
     if names:
-        yield (
-            f"where marked †, figures were measured under software that is superseded by "
-            f"{', '.join(sorted(newest))}, and not again since: {', '.join(names)}"
-        )
+        yield superseded_words(newest, names)
+
+
+def superseded_words(newest: Iterable[str], names: Iterable[str]) -> str:
+    """Of what is marked in a table: the newest stacks, and what was not measured under them."""
+    return (
+        f"where marked †, figures were measured under software that is superseded by "
+        f"{', '.join(sorted(newest))}, and not again since: {', '.join(names)}"
+    )
 
 
 @kept

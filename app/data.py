@@ -22,6 +22,7 @@ from advisor.coverage import Coverage
 from advisor.coverage import coverage as covered
 from advisor.decide import decide
 from advisor.evidence import load_evidence
+from advisor.exposure import counting_exposures
 from advisor.recommendation import Recommendation, Uncertainty, Versions
 from advisor.report import scenario_digest
 from advisor.scenario import Scenario
@@ -73,6 +74,8 @@ class Exposures:
 
     exposures: tuple[Exposure, ...]
     first_detections: Mapping[str, Mean]
+    set_aside: int
+    """Of superseded software, and measured anew since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,10 +303,9 @@ def _loaded(address: str, cluster: str, changed: str) -> Loaded:
 @st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner=False)
 def _exposure(address: str, cluster: str, changed: str) -> Exposures:
     with reading(_engine(address)) as connection:
-        return Exposures(
-            run_queries.exposure(connection, cluster),
-            run_queries.first_detections(connection, cluster),
-        )
+        exposures, set_aside = counting_exposures(connection, cluster)
+        first = run_queries.first_detections(connection, cluster)
+        return Exposures(exposures, first, set_aside)
 
 
 @st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner=False)

@@ -7,6 +7,7 @@ import click
 
 from advisor.commands.options import database_option, format_option, input_option
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
+from advisor.printable import printable
 
 if TYPE_CHECKING:
     from advisor.exposure import ClusterExposure, LearningRow
@@ -39,7 +40,12 @@ def command(cluster: str | None, fmt: str, db_url: str | None) -> None:
 
 
 def _echo_table(cluster: str, found: "ClusterExposure") -> None:
-    from advisor.reports.run_words import EXPOSURE_HEADER, exposure_rows, shared_conditions
+    from advisor.reports.run_words import (
+        EXPOSURE_HEADER,
+        exposure_rows,
+        exposure_software_lines,
+        shared_conditions,
+    )
 
     if not found.exposures:
         echo(f"Nothing is known of it on {cluster}: no run without a mechanism.")
@@ -48,6 +54,8 @@ def _echo_table(cluster: str, found: "ClusterExposure") -> None:
     everywhere = "".join(f", {words}" for words in shared_conditions(found.exposures))
     echo(f"{cluster}, no mechanism{everywhere}; throughput in samples/s/rank; ± is 95 %, n runs")
     echo_table(EXPOSURE_HEADER, exposure_rows(found.exposures, found.first_detections))
+    for line in exposure_software_lines(found.exposures, found.set_aside):
+        echo(printable(f"warning: {line}"))
     for row in found.learning:
         echo("")
         echo(_learning_words(row))
@@ -89,6 +97,7 @@ def _row(found: "ClusterExposure", exposure: Any) -> dict[str, Any]:
         "group_timeout_s": exposure.group_timeout_s,
         "n": exposure.n,
         "halts": exposure.halts,
+        "superseded_by": exposure.superseded_by,
         "first_detection_s": first.value if first else None,
         **{name: value.value if value else None for name, value in values.items()},
     }
@@ -106,5 +115,6 @@ def _json(cluster: str, found: "ClusterExposure") -> dict[str, Any]:
             }
             for exposure in found.exposures
         ],
+        "set_aside": found.set_aside,
         "learning": [{**asdict(row), "differs": row.learning.differs} for row in found.learning],
     }

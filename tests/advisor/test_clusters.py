@@ -223,6 +223,35 @@ def test_answers_fall_back_on_superseded_software_and_say_so(
     assert stacks[NEW] == ["2", "0", "2.14.0+cpu", "3.11.2"]
 
 
+def test_tuning_and_exposure_say_so_as_well(advisor: Advisor, tmp_path: Path) -> None:
+    _measure(advisor, tmp_path / "old", *_first_software())
+    calm = run_records.record(trace=None, seed=10, rate=80.0, **_NEWER)
+    _measure(advisor, tmp_path / "new", calm)
+    tuned = document(advisor, "tune", *_ASK, "--most", "0")
+    assert {choice["is_superseded"] for choice in tuned["choices"]} == {True}
+    (warning,) = tuned["warnings"]
+    assert NEW in warning
+    code, table, _ = advisor("tune", *_ASK, "--most", "0")
+    assert code == 0
+    assert f"{tuned['choices'][0]['evidence']}†" in table
+    assert warning in table
+    shown = document(advisor, "exposure", "--cluster", "mybox")
+    assert [row["superseded_by"] for row in shown["exposures"]] == [NEW]
+    code, table, _ = advisor("exposure", "--cluster", "mybox")
+    assert code == 0
+    assert table.splitlines()[2].rstrip().endswith("†")
+    assert f"software that is superseded by {NEW}, and not again since: A2" in table
+    code, text, _ = advisor("exposure", "--cluster", "mybox", "--format", "csv")
+    assert [row["superseded_by"] for row in csv.DictReader(StringIO(text))] == [NEW]
+    _measure(advisor, tmp_path / "newest", run_records.record(seed=11, rate=80.0, **_NEWER))
+    shown = document(advisor, "exposure", "--cluster", "mybox")
+    assert [row["superseded_by"] for row in shown["exposures"]] == [None]
+    assert shown["set_aside"] == 1
+    code, table, _ = advisor("exposure", "--cluster", "mybox")
+    assert "†" not in table
+    assert "1 row of superseded software is not shown: measured anew since" in table
+
+
 def test_measured_anew_nothing_is_marked(advisor: Advisor, tmp_path: Path) -> None:
     _measure(advisor, tmp_path / "old", *_first_software())
     newer = [

@@ -12,10 +12,16 @@ from advisor.characterization import (
     nearest_step_time_s,
     regroup_s,
 )
+from advisor.commands.tune import as_json
+from advisor.defaults import resolve
 from advisor.reports import render
+from advisor.reports.tune_words import caution_lines, choice_cells
 from advisor.reports.words import candidate_cells, evidence_lines
 from advisor.scenario import ScenarioInput
+from advisor.simulation.kinds import parse_kinds
 from advisor.software import unordered_stacks
+from advisor.tuning.circumstances import Circumstances
+from advisor.tuning.search import tune
 from db.records import (
     ClusterEvidence,
     Evidence,
@@ -174,3 +180,30 @@ def test_a_table_of_commas_says_so_too(matilda: ClusterEvidence) -> None:
         lines = render(recommend(evidence, _INPUTS), "csv").splitlines()
         (ft1,) = [line for line in lines if line.startswith("ft1,")]
         assert ("measured under superseded software" in ft1) is said
+
+
+def test_tuned_combinations_are_marked_by_their_parts(matilda: ClusterEvidence) -> None:
+    """FT2 was measured anew, and nothing else was."""
+    new = with_value(point(matilda, "ft2", None), Quantity.OVERHEAD, **measured(0.03, 0.001))
+    evidence = with_points(matilda, new)
+    kept = tuple(p for p in evidence.points if p.mechanism != "ft2" or p.superseded_by is None)
+    evidence = replace(evidence, points=kept)
+    told = Circumstances(16, parse_kinds("0:50%,1:45%,4:3%,all:2%", all_too=True))
+    tuned = tune(evidence, resolve(replace(_INPUTS, detection_s=30.0), evidence), told)
+    rows = [choice_cells(tuned, choice, None) for choice in tuned.choices]
+    assert {row[0] for row in rows if not row[-1].endswith("†")} == {"FT2"}
+    assert {"FT1", "FT2 + FT1", "FT6 (k = 4)"} <= {row[0] for row in rows}
+    (warning,) = [line for line in caution_lines(tuned) if "†" in line]
+    assert NEW in warning
+    assert "FT1" in warning
+    assert "FT2" not in warning
+    document = as_json(tuned, [None] * len(rows), {})
+    assert document["warnings"] == [warning]
+    marks = [choice["is_superseded"] for choice in document["choices"]]
+    assert marks == [row[-1].endswith("†") for row in rows]
+
+
+def test_tuning_from_one_software_is_as_it_was(matilda: ClusterEvidence) -> None:
+    tuned = tune(matilda, resolve(replace(_INPUTS, detection_s=30.0), matilda), Circumstances(16))
+    assert not any(choice.is_superseded for choice in tuned.choices)
+    assert tuned.tiers.warnings == ()

@@ -102,6 +102,9 @@ def test_points_of_superseded_software_are_marked(page: Page, tmp_path: Path) ->
     shown = page("recommend", own)
     assert all("†" in code for code in shown.table[0].value["ev."])
     assert "superseded" in texts(shown)
+    shown = page("runs", own)
+    assert all("†" in words for words in shown.table[0].value["evidence"])
+    assert f"superseded by {PAPER}/torch-9" in texts(shown)
     shown = page("clusters", own, beside=[OURS])
     assert not shown.exception
     assert shown.dataframe[0].value["ev."][0].endswith("†")
