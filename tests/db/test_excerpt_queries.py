@@ -16,7 +16,11 @@ from db.stacks import points_that_count
 from tests.db.random_points import insert_random_points
 
 CLUSTER = "matilda-8xv100"
-FAMILIES = {"a2": ("a2", "a3"), "a3": ("a3", "a2"), "a7": ("a7", "a4", "a5")}
+FAMILIES = {
+    "a2": ("a2", "a1-sync", "a3"),
+    "a3": ("a3", "a1-sync", "a2"),
+    "a7": ("a7", "a4", "a5"),
+}
 POINTS = MOST_POINTS + 500
 SEED = 20261201
 
