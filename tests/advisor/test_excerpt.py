@@ -142,7 +142,8 @@ def test_the_answer_says_what_it_rests_on(
     question = ask(engine, ScenarioInput("a2", 200_000_000, 4 * 3600.0))
     part = question.evidence.excerpt
     assert part is not None
-    assert f"of the {part.held:,} operating points of A2, A1-SYNC, A3 that count, {part.read:,}" in said
+    held = f"of the {part.held:,} operating points of A2, A1-SYNC, A3 that count"
+    assert f"{held}, {part.read:,} of every kind" in said
     assert "those nearest to 200.0 MB a rank" in said
     # Read again for a saved answer, the evidence counts as the same.
     found = answer(question)

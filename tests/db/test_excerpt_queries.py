@@ -77,7 +77,8 @@ def test_the_database_chooses_as_plain_code_does(large: Engine) -> None:
         assert aside
         for architecture, family in FAMILIES.items():
             for most in (60, 400, EXCERPT_POINTS):
-                size = random.choice((None, 50_000_000, 200_001_000, random.randrange(10**7, 10**9)))
+                somewhere = random.randrange(10**7, 10**9)
+                size = random.choice((None, 50_000_000, 200_001_000, somewhere))
                 near = Near(architecture, size)
                 part, ids = read_excerpt(
                     connection, CLUSTER, near, whole.architectures, stacks, most
