@@ -76,9 +76,7 @@ def _kinds(connection: Connection, cluster: str, architectures: Iterable[str]) -
     return [
         Kind(**row)
         for name in architectures
-        for row in connection.execute(
-            _KINDS, {"cluster": cluster, "architecture": name}
-        ).mappings()
+        for row in connection.execute(_KINDS, {"cluster": cluster, "architecture": name}).mappings()
     ]
 
 
@@ -121,9 +119,7 @@ def _nearest_statement(missing: frozenset[str], is_postgresql: bool) -> TextClau
     )
 
 
-def _one_of_each(
-    connection: Connection, cluster: str, architectures: Iterable[str]
-) -> set[str]:
+def _one_of_each(connection: Connection, cluster: str, architectures: Iterable[str]) -> set[str]:
     found: set[str] = set()
     for name in architectures:
         one = connection.execute(_ONE, {"cluster": cluster, "architecture": name})

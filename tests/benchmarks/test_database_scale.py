@@ -309,7 +309,7 @@ def test_a_million_points_of_one_cluster_against_a_thousand(
     few_s, many_s = (median(each) for each in zip(*rounds, strict=True))
     points = {name: found for name, (_, found) in grown_files.items()}
     print(
-        f"\n{command[0]}: {points['many']} points of one cluster: {many_s:.3f} s, {ratio:.2f} times "
+        f"\n{command[0]}: {points['many']} points of a cluster: {many_s:.3f} s, {ratio:.2f} times "
         f"that of {points['few']} ({few_s:.3f} s)"
     )
     assert ratio < 1.5
@@ -343,6 +343,6 @@ def test_a_plan_of_ten_thousand_cells_by_the_harness(tmp_path: Path) -> None:
     one_s, all_s = (median(each) for each in zip(*rounds, strict=True))
     print(
         f"\n{CELLS} cells planned by a harness: {all_s:.2f} s by the clock, "
-        f"{median(many - one for one, many in rounds):.2f} s of it more than for one ({one_s:.2f} s)"
+        f"{median(many - one for one, many in rounds):.2f} s more than one ({one_s:.2f} s)"
     )
     assert len(json.loads((tmp_path / "p").read_text())["cells"]) == CELLS

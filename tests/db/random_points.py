@@ -19,9 +19,7 @@ _STACKS_OF = {"ft5": (None, "b-older", "c-oldest")}
 """Not measured again under the newest."""
 
 
-def insert_random_points(
-    connection: Connection, random: Random, cluster: str, count: int
-) -> None:
+def insert_random_points(connection: Connection, random: Random, cluster: str, count: int) -> None:
     """So many points of the cluster, with their numbers; nine in ten numbers are there."""
     tables = Base.metadata.tables
     stacks = [{"software_stack": name, "superseded_by": by} for name, by in STACKS.items()]

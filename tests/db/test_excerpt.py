@@ -21,9 +21,7 @@ def kind(
     trace: str | None = None,
     stack: str | None = None,
 ) -> Kind:
-    return Kind(
-        architecture, mechanism, workload, trace, stack, "complete", None, points, *sizes
-    )
+    return Kind(architecture, mechanism, workload, trace, stack, "complete", None, points, *sizes)
 
 
 def test_all_points_where_they_are_no_more_than_wanted() -> None:
@@ -44,7 +42,7 @@ def test_of_too_many_kinds_every_mechanism_keeps_its_nearest() -> None:
         for size in (900, 9_000)
     ]
     found = shares([*far, *near], NEAR, 200, 9)
-    assert found == {each: 3 for each in near}
+    assert found == dict.fromkeys(near, 3)
 
 
 def test_of_too_many_kinds_those_of_the_architecture_itself_come_first() -> None:
@@ -80,16 +78,14 @@ def test_the_nearest_by_ratio_then_by_name_and_both_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    "measured, left",
+    ("measured", "left"),
     [
         ((kind(stack="old"), kind(stack="new")), ["new"]),
         ((kind(stack="old"), kind(stack="new", trace="F1")), ["old", "new"]),
         ((kind(stack="old"), kind(stack=None)), [None, "old"]),
     ],
 )
-def test_what_is_set_aside_is_not_read(
-    measured: tuple[Kind, ...], left: list[str | None]
-) -> None:
+def test_what_is_set_aside_is_not_read(measured: tuple[Kind, ...], left: list[str | None]) -> None:
     stacks = {
         name: SoftwareStack(name, "c", "", "", "", "", None, by)
         for name, by in (("old", "new"), ("new", None))

@@ -47,14 +47,12 @@ def plainly(
     kinds = {}
     for key, members in of_kind.items():
         sizes = [p.state_bytes for p in members]
-        kinds[Kind(*key, len(members), min(sizes), max(sizes))] = members  # type: ignore[arg-type]
+        kinds[Kind(*key, len(members), min(sizes), max(sizes))] = members  # type: ignore[call-arg, arg-type]
     size = near.state_bytes or min(
         kind.smallest_bytes for kind in kinds if kind.architecture == near.architecture
     )
     ids: set[str] = set()
-    for kind, share in excerpt.shares(
-        excerpt.counting_kinds(kinds, {}), near, size, most
-    ).items():
+    for kind, share in excerpt.shares(excerpt.counting_kinds(kinds, {}), near, size, most).items():
         members = sorted(
             kinds[kind],
             key=lambda p: (max(p.state_bytes / size, size / p.state_bytes), p.point_id),
