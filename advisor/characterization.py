@@ -3,7 +3,7 @@
 Pure; `ClusterEvidence` in, numbers with their origin out.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from statistics import median
@@ -12,6 +12,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from advisor.errors import NoDataError, UserError
 from advisor.transfer import LinearTransfer, fit_transfer
 from advisor.units import format_bytes
+from db.excerpt import same_capabilities
 from db.records import (
     Cadence,
     Calibration,
@@ -52,6 +53,14 @@ def kept(
     return once
 
 
+def carry_over(
+    evidence: ClusterEvidence, other: ClusterEvidence, *look_ups: Callable[..., object]
+) -> None:
+    """What these look-ups (`kept`) found in the evidence so far holds for the other one too."""
+    names = {look_up.__name__ for look_up in look_ups}
+    other.kept.update({key: found for key, found in evidence.kept.items() if key[0] in names})
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """A number and where it comes from, in words."""
@@ -67,6 +76,24 @@ def is_same(a: float, b: float) -> bool:
 def ratio_distance(a: float, b: float) -> float:
     """How many times the larger is the smaller; 1 where they are equal."""
     return max(a / b, b / a)
+
+
+def what_was_read(evidence: ClusterEvidence) -> Iterator[str]:
+    """That an answer rests on a part of the operating points, and on which; else nothing."""
+    part = evidence.excerpt
+    if part is None:
+        return
+    names = ", ".join(name.upper() for name in part.architectures)
+    read = f"the {part.read:,} operating points of {names} that count"
+    if part.read < part.held:
+        read = (
+            f"of the {part.held:,} operating points of {names} that count, {part.read:,} of every "
+            f"kind, those nearest to {format_bytes(part.state_bytes)} a rank"
+        )
+    yield (
+        f"{evidence.cluster.cluster} has very many operating points, so not all of them were read, "
+        f"but {read}: medians, fits and the checks of rules are over these"
+    )
 
 
 def require_architecture(evidence: ClusterEvidence, architecture: str) -> None:
@@ -105,14 +132,7 @@ def alike(evidence: ClusterEvidence, architecture: str) -> tuple[str, ...]:
 
     They lay out and move state in the same way, so the cost of a save carries over.
     """
-    wanted = evidence.architectures[architecture].capabilities
-    return tuple(
-        sorted(
-            name
-            for name, other in evidence.architectures.items()
-            if name != architecture and other.capabilities == wanted
-        )
-    )
+    return same_capabilities(evidence.architectures, architecture)
 
 
 def value_of(point: OperatingPoint, quantity: Quantity) -> float | None:

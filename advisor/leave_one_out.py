@@ -26,7 +26,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from advisor.characterization import is_same, kept, step_time_s
+from advisor.calibration import newest_fits
+from advisor.characterization import carry_over, is_same, kept, step_time_s
 from advisor.prediction.intervals import interval_rule
 from advisor.prediction.outcome import NoPredictionError
 from advisor.prediction.predict import predict, predict_restore
@@ -230,7 +231,9 @@ def _left_out(cell: _Cell, noise: float) -> Iterator[Comparison | NotPredicted]:
 
 def _without(evidence: ClusterEvidence, points: Sequence[OperatingPoint]) -> ClusterEvidence:
     left_out = {p.point_id for p in points}
-    return replace(evidence, points=tuple(p for p in evidence.points if p.point_id not in left_out))
+    pair = (points[0].architecture, points[0].mechanism)
+    rest = (p for p in evidence.points_of(*pair) if p.point_id not in left_out)
+    return _with_pair(evidence, pair, rest)
 
 
 def _without_restores(
@@ -238,14 +241,26 @@ def _without_restores(
 ) -> ClusterEvidence:
     """The points stay, since a calibrated restore is of their replicas, but not what they took."""
     left_out = {p.point_id for p in points}
+    pair = (points[0].architecture, points[0].mechanism)
 
     def emptied(point: OperatingPoint) -> OperatingPoint:
+        if point.point_id not in left_out:
+            return point
         values: dict[Quantity, EvidencedValue] = {
             q: v for q, v in point.values.items() if q is not Quantity.RESTORE
         }
-        return replace(point, values=values) if point.point_id in left_out else point
+        return replace(point, values=values)
 
-    return replace(evidence, points=tuple(map(emptied, evidence.points)))
+    return _with_pair(evidence, pair, map(emptied, evidence.points_of(*pair)))
+
+
+def _with_pair(
+    evidence: ClusterEvidence, pair: tuple[str, str], points: Iterable[OperatingPoint]
+) -> ClusterEvidence:
+    """No baseline is ever left out, so the step times stay as they are."""
+    rest = evidence.with_pair(*pair, {p.point_id: p for p in points})
+    carry_over(evidence, rest, step_time_s, newest_fits)
+    return rest
 
 
 def _stalls(
