@@ -41,7 +41,10 @@ def test_a_refused_record_is_named_and_the_exit_code_is_2(advisor: Advisor, fold
     assert (code, len(document["new"]), document["known"]) == (2, 6, [])
     assert document["refused"][0].startswith(f"{bad}: wall_s: ")
     assert document["clusters"] == [
-        {"cluster": "mybox", "points": 2, "added": 2, "updated": 0, "kept": 0, "superseded": []}
+        {
+            **{"cluster": "mybox", "points": 2, "added": 2, "updated": 0, "kept": 0},
+            **{"superseded": [], "contradicted": []},
+        }
     ]
     assert err.splitlines() == [
         f"refused: {document['refused'][0]}",

@@ -274,7 +274,10 @@ def test_what_the_command_refuses(
         ([], "--password-env VAR names the variable"),
         (["--password-env", "NOTHING"], "$NOTHING is empty"),
         (["--password-env", "HOME", "--no-password"], "contradict each other"),
-        (["--no-password", "--time-limit", "0s"], "more than 0"),
+        *(
+            (["--no-password", "--time-limit", limit], "from 1ms to 24d, such as 60s")
+            for limit in ("0s", "0.4ms", "30d")
+        ),
     ):
         code, out, err = called(capsys, "db", "reader", NAME, *options, "--db", shipped_url)
         assert (code, out) == (2, "")
