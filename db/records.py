@@ -566,6 +566,8 @@ class ClusterEvidence:
     set_aside: tuple[OperatingPoint, ...] = ()
     """Points of superseded software stacks in whose place newer ones stand (db/stacks.py); no
     answer is given from them."""
+    gone_back_to: tuple[tuple[str, str], ...] = ()
+    """Superseded software stacks that were measured last, each with the one marked as newer."""
 
     @cached_property
     def points_by_pair(self) -> Mapping[tuple[str, str], tuple[OperatingPoint, ...]]:
