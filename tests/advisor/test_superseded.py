@@ -174,3 +174,10 @@ def test_a_table_of_commas_says_so_too(matilda: ClusterEvidence) -> None:
         lines = render(recommend(evidence, _INPUTS), "csv").splitlines()
         (ft1,) = [line for line in lines if line.startswith("ft1,")]
         assert ("measured under superseded software" in ft1) is said
+
+
+def test_superseded_software_that_was_gone_back_to_is_named(matilda: ClusterEvidence) -> None:
+    answer = recommend(replace(matilda, gone_back_to=((OLD, NEW),)), _INPUTS)
+    (warning,) = [w for w in answer.warnings if "measured last" in w]
+    assert warning.startswith(f"{OLD} was measured last, and is marked as superseded by {NEW}")
+    assert f"`advisor db supersede --undo {OLD}`" in warning
