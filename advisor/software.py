@@ -8,9 +8,10 @@ from db.records import ClusterEvidence
 
 
 def stack_warnings(evidence: ClusterEvidence, candidates: Iterable[Candidate]) -> Iterator[str]:
-    """Which candidates rest on a superseded software stack; and which stacks count alike although
-    nothing says which is the newer one."""
+    """Which candidates rest on a superseded software stack; which superseded stack was gone back
+    to; and which stacks count alike although nothing says which is the newer one."""
     yield from _superseded(evidence, candidates)
+    yield from map(_gone_back_to, evidence.gone_back_to)
     alike = unordered_stacks(evidence)
     if alike:
         yield (
@@ -31,6 +32,14 @@ def superseded_words(newest: Iterable[str], names: Iterable[str]) -> str:
     return (
         f"where marked †, figures were measured under software that is superseded by "
         f"{', '.join(sorted(newest))}, and not again since: {', '.join(names)}"
+    )
+
+
+def _gone_back_to(mark: tuple[str, str]) -> str:
+    old, newer = mark
+    return (
+        f"{old} was measured last, and is marked as superseded by {newer}: where both were "
+        f"measured, its points are set aside; `advisor db supersede --undo {old}` lets them count"
     )
 
 

@@ -47,6 +47,7 @@ from db.records import (
     ValidatedRun,
     ValidationRole,
 )
+from db.stack_times import measured_again, measured_stacks
 from db.stacks import points_that_count
 
 _ARCHITECTURES = """
@@ -159,7 +160,17 @@ def cluster_evidence(
         stacks=stacks,
         set_aside=set_aside,
         excerpt=excerpt,
+        gone_back_to=_gone_back_to(connection, cluster, stacks),
     )
+
+
+def _gone_back_to(
+    connection: Connection, cluster: str, stacks: Mapping[str, SoftwareStack]
+) -> tuple[tuple[str, str], ...]:
+    """Where none is superseded, no statement asks for the times of the runs."""
+    if all(stack.superseded_by is None for stack in stacks.values()):
+        return ()
+    return measured_again(measured_stacks(connection, cluster), stacks)
 
 
 def _sources(connection: Connection, named: Iterable[str | None]) -> dict[str, Source]:

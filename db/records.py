@@ -582,6 +582,8 @@ class ClusterEvidence:
     answer is given from them."""
     excerpt: Excerpt | None = None
     """What was read, where that is not all; None is everything."""
+    gone_back_to: tuple[tuple[str, str], ...] = ()
+    """Superseded software stacks that were measured last, each with the one marked as newer."""
 
     @cached_property
     def points_by_pair(self) -> Mapping[tuple[str, str], tuple[OperatingPoint, ...]]:

@@ -207,3 +207,10 @@ def test_tuning_from_one_software_is_as_it_was(matilda: ClusterEvidence) -> None
     tuned = tune(matilda, resolve(replace(_INPUTS, detection_s=30.0), matilda), Circumstances(16))
     assert not any(choice.is_superseded for choice in tuned.choices)
     assert tuned.tiers.warnings == ()
+
+
+def test_superseded_software_that_was_gone_back_to_is_named(matilda: ClusterEvidence) -> None:
+    answer = recommend(replace(matilda, gone_back_to=((OLD, NEW),)), _INPUTS)
+    (warning,) = [w for w in answer.warnings if "measured last" in w]
+    assert warning.startswith(f"{OLD} was measured last, and is marked as superseded by {NEW}")
+    assert f"`advisor db supersede --undo {OLD}`" in warning
