@@ -700,6 +700,8 @@ class Exposure:
     post_failure_throughput: EvidencedValue
     aggregate_slowdown: EvidencedValue | None
     resumed: EvidencedValue | None
+    superseded_by: str | None = None
+    """The software stack that is newer than the one that this was measured under."""
 
 
 @dataclass(frozen=True, slots=True)
