@@ -9,7 +9,7 @@ import pytest
 from advisor.comparison.conditions import Told, told
 from advisor.evidence import load_evidence, opened
 from db.pooling import PointKey
-from db.queries import evidence_version
+from db.queries import _plain, evidence_version
 from db.records import ClusterEvidence, Detector, Way
 from db.session import writing
 
@@ -73,6 +73,8 @@ def test_nodes_are_loaded_and_change_the_evidence_only_where_they_are(
     shipped_database: Path, tmp_path: Path, ours: ClusterEvidence
 ) -> None:
     assert {(p.nodes, p.failure_domain) for p in ours.points} == {(None, None)}
+    # So it is in answers that were saved before these columns were read.
+    assert not {"nodes", "failure_domain"} & _plain(ours.points[0]).keys()
     own = tmp_path / "own.db"
     shutil.copy(shipped_database, own)
     first = ours.points[0].point_id

@@ -225,3 +225,28 @@ def test_rows_of_two_clusters_are_as_before(matilda: ClusterEvidence) -> None:
 
     assert of_ft1(compare([matilda, other]).rows) == [(True, True), (True, False)]
     assert of_ft1(compare([other, matilda]).rows) == [(True, True), (False, True)]
+
+
+def test_of_two_stalls_the_one_by_the_same_means_is_compared(matilda: ClusterEvidence) -> None:
+    first = next(
+        p for p in matilda.points_of("a2", "ft1") if p.interval_steps and step_time_of(matilda, p)
+    )
+    step_s = step_time_of(matilda, first)
+    assert step_s is not None
+    save_s = 0.02 * (first.interval_steps or 0) * step_s
+    own = first.values[Quantity.OVERHEAD]
+    by_overhead = replace(
+        first, point_id="b", values={Quantity.OVERHEAD: replace(own, value=0.02, dispersion=None)}
+    )
+    clocked = {
+        Quantity.OVERHEAD: replace(own, **measured(0.02, 0.01)),
+        Quantity.SAVE: replace(own, **measured(save_s, 0.1 * save_s)),
+    }
+    by_clock = replace(first, point_id="a", values=clocked)
+    baselines = matilda.points_of("a2", "ft9")
+    both = replace(matilda, points=(*baselines, by_clock, by_overhead))
+    assert {n.quantity for n in stalls(both)} == {Quantity.SAVE, Quantity.OVERHEAD}
+    for point in (by_clock, by_overhead):
+        one = replace(matilda, points=(*baselines, point))
+        (row,) = (row for row in rows([one, both]) if row.key.compared is Compared.STALL)
+        assert [n and n.point.point_id for n in row.numbers] == [point.point_id] * 2
