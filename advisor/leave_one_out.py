@@ -172,11 +172,13 @@ def _outcomes(evidence: ClusterEvidence) -> Iterator[Comparison | NotPredicted]:
                 if p.outcome is PointOutcome.COMPLETE
             )
             for points in _repeated(pair):
-                step_s = step_time_s(evidence, architecture, points[0].workload)
+                first = points[0]
+                conditions = (first.software_stack, first.world_size, first.nodes)
+                step_s = step_time_s(evidence, architecture, first.workload, *conditions)
                 if step_s is None:
                     yield from _without_step(points)
                     continue
-                interval = points[0].interval_steps
+                interval = first.interval_steps
                 if mechanism.cadence is Cadence.EVERY_STEP:
                     interval = 1
                 cell = _Cell(evidence, mechanism, points, pair, step_s, interval)
@@ -305,15 +307,16 @@ def _stalls_measured(cell: _Cell, noise: float) -> Iterator[_Target]:
         for point, found in _measured(cell.points, Quantity.SAVE):
             yield _Target(point, found.value or 0.0, _half_width(found) or 0.0)
     elif cell.interval is not None:
-        between_saves_s = cell.interval * cell.step_s
         for point, found in _measured(cell.points, Quantity.OVERHEAD):
-            stall_s, quantity = measured_stall(cell.mechanism, point, between_saves_s)
-            if quantity is Quantity.SAVE:  # timed by itself
-                width_s = _half_width(point.values[quantity]) or 0.0
+            stall = measured_stall(cell.evidence, cell.mechanism, point)
+            if stall is None:
+                continue
+            if stall.quantity is Quantity.SAVE:  # timed by itself
+                width_s = _half_width(point.values[stall.quantity]) or 0.0
             else:
                 width = _half_width(found)
-                width_s = (noise if width is None else width) * between_saves_s
-            yield _Target(point, stall_s, width_s)
+                width_s = (noise if width is None else width) * stall.between_saves_s
+            yield _Target(point, stall.stall_s, width_s)
 
 
 def _compared(

@@ -22,7 +22,6 @@ from advisor.coverage import Coverage
 from advisor.coverage import coverage as covered
 from advisor.decide import decide
 from advisor.evidence import load_evidence
-from advisor.exposure import counting_exposures
 from advisor.recommendation import Recommendation, Uncertainty, Versions
 from advisor.report import scenario_digest
 from advisor.scenario import Scenario
@@ -74,8 +73,8 @@ class Exposures:
 
     exposures: tuple[Exposure, ...]
     first_detections: Mapping[str, Mean]
-    set_aside: int
-    """Of superseded software, and measured anew since."""
+    set_aside: int = 0
+    """How many others are of superseded software, and measured anew since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,9 +302,9 @@ def _loaded(address: str, cluster: str, changed: str) -> Loaded:
 @st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner=False)
 def _exposure(address: str, cluster: str, changed: str) -> Exposures:
     with reading(_engine(address)) as connection:
-        exposures, set_aside = counting_exposures(connection, cluster)
+        found = run_queries.exposure_that_counts(connection, cluster)
         first = run_queries.first_detections(connection, cluster)
-        return Exposures(exposures, first, set_aside)
+        return Exposures(found.exposures, first, found.set_aside)
 
 
 @st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner=False)

@@ -61,7 +61,7 @@ ORDER BY a.architecture, c.capability
 _POINTS = """
 SELECT p.point_id, p.cluster, p.architecture, p.mechanism, p.workload, p.state_bytes,
   p.software_stack, k.batch_per_rank, p.interval_steps, p.replicas, p.lead_s, p.trace, p.storage,
-  p.group_timeout_s, p.world_size, p.outcome, p.note,
+  p.group_timeout_s, p.world_size, p.nodes, p.failure_domain, p.outcome, p.note,
   v.quantity, v.value, v.evidence, v.missing_reason, v.n, v.dispersion, v.dispersion_kind,
   v.low, v.high, v.conditions, v.source_id, v.run_id, v.table_ref
 FROM operating_points p
@@ -211,7 +211,8 @@ def evidence_version(evidence: ClusterEvidence) -> str:
     """SHA-256 over every record of the evidence in a fixed order, as 64 hexadecimal digits. What is
     measured on another cluster does not change it."""
     records: list[Any] = [
-        *(evidence.cluster, *evidence.points, *evidence.calibrations, *evidence.fits),
+        *(evidence.cluster, *evidence.points, *evidence.set_aside),
+        *(*evidence.calibrations, *evidence.fits),
         *evidence.validations,
         *(stack for stack in evidence.stacks.values() if stack.superseded_by is not None),
         *([] if evidence.excerpt is None else [evidence.excerpt]),
@@ -230,14 +231,16 @@ def evidence_version(evidence: ClusterEvidence) -> str:
 def _plain(value: Any) -> Any:
     """What `json` does not know: records as their fields, sets in order.
 
-    A mark that is not there is left out, so that answers from before there were any still count as
-    given from the same evidence.
+    Marks and nodes that are not there are left out, so that answers
+    from before there were any still count as given from the same evidence.
     """
     if isinstance(value, frozenset):
         return sorted(value)
     found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, OperatingPoint) and value.superseded_by is None:
-        del found["superseded_by"]
+    if isinstance(value, OperatingPoint):
+        for name in ("superseded_by", "nodes", "failure_domain"):
+            if found[name] is None:
+                del found[name]
     return found
 
 

@@ -342,6 +342,10 @@ class OperatingPoint:
     values: Mapping[Quantity, EvidencedValue] = field(default_factory=dict)
     superseded_by: str | None = None
     """The newest software stack, where the point was measured under an older one."""
+    nodes: int | None = None
+    """None: all ranks were on one node, or the source does not say."""
+    failure_domain: str | None = None
+    """The largest that its faults took at once; None as for `nodes`, or there was no fault."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """`advisor exposure`: what a lost worker does to each architecture."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -58,10 +59,10 @@ def _echo_table(cluster: str, found: "ClusterExposure") -> None:
         echo(printable(f"warning: {line}"))
     for row in found.learning:
         echo("")
-        echo(_learning_words(row))
+        echo(_learning_words(row, found.learning))
 
 
-def _learning_words(row: "LearningRow") -> str:
+def _learning_words(row: "LearningRow", every: Iterable["LearningRow"]) -> str:
     from advisor.reports.run_words import mean_words
     from advisor.units import format_duration, format_number
 
@@ -69,8 +70,11 @@ def _learning_words(row: "LearningRow") -> str:
     struck, calm = learning.with_fault, learning.without_fault
     verdict = "a difference" if learning.differs else "no detectable difference"
     p_value = "" if learning.p_value is None else f" (Welch, p = {format_number(learning.p_value)})"
-    return (
-        f"{row.architecture.upper()} on {row.workload}: in the {format_duration(learning.window_s)}"
+    several = len({each.software_stack for each in every}) > 1
+    under = f" under {row.software_stack}" if several else ""
+    return printable(
+        f"{row.architecture.upper()} on {row.workload}{under}: in the "
+        f"{format_duration(learning.window_s)}"
         f" after the fault the loss went down by {mean_words(struck)} (n = {struck.n}), in runs"
         f" without a fault by {mean_words(calm)} (n = {calm.n}): {verdict}{p_value}."
     )

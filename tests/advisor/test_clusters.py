@@ -188,12 +188,23 @@ def _first_software() -> list[dict[str, Any]]:
 _ASK = ("--cluster", "mybox", "--architecture", "a2", "--mtbf", "1h")
 
 
+def _stall_of_ft1(advisor: Advisor) -> float:
+    """What `advisor clusters compare` says that a save costs on A2 (s)."""
+    asked = ("clusters", "compare", "mybox", OURS, "--architecture", "a2", "--mechanism", "ft1")
+    rows = document(advisor, *asked)["cells"]
+    numbers = [row["numbers"]["mybox"] for row in rows if row["quantity"] == "stall_s"]
+    (found,) = [n for n in numbers if n["value"] is not None]
+    assert found["of_quantity"] == "overhead_fraction"
+    return float(found["value"])
+
+
 def test_answers_fall_back_on_superseded_software_and_say_so(
     advisor: Advisor, tmp_path: Path
 ) -> None:
     _measure(advisor, tmp_path / "old", *_first_software())
     before = document(advisor, "recommend", *_ASK)
     assert before["selected"]["mechanism"] == "ft1"
+    cost_s = _stall_of_ft1(advisor)
     assert {used["superseded_by"] for used in before["selected"]["used"]} == {None}
     newer = [
         run_records.record(trace=None, seed=10, rate=80.0, **_NEWER),
@@ -203,6 +214,8 @@ def test_answers_fall_back_on_superseded_software_and_say_so(
     assert f"{OLD} is superseded by {NEW}, which was measured later" in said
     found = document(advisor, "recommend", *_ASK)
     assert found["scenario"]["step_time_s"] == before["scenario"]["step_time_s"] / 2
+    # Its saves take as long as they did, however fast steps are now.
+    assert _stall_of_ft1(advisor) == cost_s
     pick = found["selected"]
     assert {used["superseded_by"] for used in pick["used"]} == {NEW}
     (warning,) = [line for line in found["warnings"] if "superseded" in line]

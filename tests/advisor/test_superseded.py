@@ -11,9 +11,11 @@ from advisor.characterization import (
     nearest_point,
     nearest_step_time_s,
     regroup_s,
+    step_time_of,
 )
 from advisor.commands.tune import as_json
 from advisor.defaults import resolve
+from advisor.prediction.stalls import measured_stall
 from advisor.reports import render
 from advisor.reports.tune_words import caution_lines, choice_cells
 from advisor.reports.words import candidate_cells, evidence_lines
@@ -214,3 +216,66 @@ def test_superseded_software_that_was_gone_back_to_is_named(matilda: ClusterEvid
     (warning,) = [w for w in answer.warnings if "measured last" in w]
     assert warning.startswith(f"{OLD} was measured last, and is marked as superseded by {NEW}")
     assert f"`advisor db supersede --undo {OLD}`" in warning
+
+
+def upgraded(
+    evidence: ClusterEvidence, *, keep_old_baseline: bool = True
+) -> tuple[ClusterEvidence, OperatingPoint]:
+    """Baselines measured anew, at twice the rate, as db/stacks.py divides them, and the point of
+    FT2, which was not."""
+    baselines = [p for p in evidence.points if p.mechanism == "ft9"]
+    faster = [
+        with_value(p, Quantity.THROUGHPUT, value=2.0 * (p.values[Quantity.THROUGHPUT].value or 0.0))
+        for p in baselines
+        if Quantity.THROUGHPUT in p.values
+    ]
+    everything = with_points(evidence, *faster)
+    aside = tuple(p for p in everything.points if p.mechanism == "ft9" and p.superseded_by)
+    counting = tuple(p for p in everything.points if p not in aside)
+    found = replace(everything, points=counting, set_aside=aside if keep_old_baseline else ())
+    return found, point(found, "ft2", None)
+
+
+def test_an_overhead_goes_with_the_steps_of_its_own_software(matilda: ClusterEvidence) -> None:
+    """What was not measured again costs as many seconds as before, however fast steps are now."""
+    before = measured_stall(matilda, matilda.mechanisms["ft2"], point(matilda, "ft2", None))
+    assert before is not None
+    evidence, old = upgraded(matilda)
+    assert measured_stall(evidence, evidence.mechanisms["ft2"], old) == before
+    # As both count, where nothing was set aside.
+    both = replace(evidence, points=(*evidence.points, *evidence.set_aside), set_aside=())
+    assert measured_stall(both, both.mechanisms["ft2"], old) == before
+    # Where its own baseline is not known, the newest has to do.
+    evidence, old = upgraded(matilda, keep_old_baseline=False)
+    halved = measured_stall(evidence, evidence.mechanisms["ft2"], old)
+    assert halved is not None
+    assert halved.stall_s == pytest.approx(before.stall_s / 2.0)
+
+
+def test_an_overhead_goes_with_the_steps_of_as_many_ranks(matilda: ClusterEvidence) -> None:
+    baseline, ft2 = point(matilda, "ft9"), point(matilda, "ft2", None)
+    rate = baseline.values[Quantity.THROUGHPUT].value
+    assert rate is not None
+    few = replace(with_value(baseline, Quantity.THROUGHPUT, value=2.0 * rate), world_size=4)
+    far = replace(with_value(baseline, Quantity.THROUGHPUT, value=4.0 * rate), nodes=3)
+    # They come first by name.
+    others = (replace(few, point_id="a"), replace(far, point_id="b"))
+    evidence = replace(matilda, points=(*others, *matilda.points))
+    step_s = step_time_of(matilda, ft2)
+    assert step_s is not None
+    assert step_time_of(evidence, ft2) == step_s
+    assert step_time_of(evidence, replace(ft2, world_size=4)) == pytest.approx(step_s / 2.0)
+    assert step_time_of(evidence, replace(ft2, nodes=3)) == pytest.approx(step_s / 4.0)
+
+
+def test_a_prediction_says_that_steps_were_longer_under_the_older_software(
+    matilda: ClusterEvidence,
+) -> None:
+    """A save takes as long as it took: of steps that take half as long, it is twice the share."""
+    inputs = replace(_INPUTS, interval=100)
+    (before,) = (c for c in recommend(matilda, inputs).candidates if c.mechanism == "ft2")
+    evidence, _ = upgraded(matilda)
+    (after,) = (c for c in recommend(evidence, inputs).candidates if c.mechanism == "ft2")
+    assert after.overhead == pytest.approx(2.0 * before.overhead)
+    assert any("your step is 2 times shorter than the measured" in rule for rule in after.rules)
+    assert not any("step is" in rule for rule in before.rules)
