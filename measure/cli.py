@@ -24,7 +24,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from measure.errors import MeasureError, MissingLibraryError, UsageError
+from measure.errors import MeasureError, MissingLibraryError, TakenOverError, UsageError
 from measure.faults.traces import PAPER_TRACES
 from measure.nodes.command import add_options as add_node
 from measure.units import size_bytes
@@ -111,7 +111,8 @@ def _run_task(options: argparse.Namespace, _command: str) -> int:
     try:
         done = Campaign(task.plan, emit).run_task(task.handed)
     except MeasureError as error:
-        emit("stopped", {"reason": " ".join(str(error).split())})
+        if not isinstance(error, TakenOverError):  # the file is that other process's too
+            emit("stopped", {"reason": " ".join(str(error).split())})
         raise
     return 0 if done else _INTERRUPTED_EXIT_CODE
 

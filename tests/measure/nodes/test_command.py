@@ -46,6 +46,19 @@ def test_what_is_missing_is_said(
     assert complaint.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["--interface", "--recovery-interface"])
+def test_an_interface_that_is_not_here_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    for name, value in GOOD.items():
+        monkeypatch.setenv(name, value)
+    assert main(["node", option, "eht0"]) == 2
+    complaint = capsys.readouterr().err
+    assert "no interface 'eht0' with an address here: there are" in complaint
+    assert "lo" in complaint.rpartition("there are ")[2].strip().split(", ")
+    assert complaint.count("\n") == 1
+
+
 @pytest.mark.integration
 def test_who_is_served_by_nobody_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
