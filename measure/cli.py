@@ -103,13 +103,16 @@ def _say_plan(options: argparse.Namespace, command: str) -> int:
 
 def _run_task(options: argparse.Namespace, _command: str) -> int:
     from measure.campaign import Campaign
-    from measure.task_file import emit_to, events_path, read_task
+    from measure.nodes.slurm_step import agents_of_job, most_nodes
+    from measure.task_file import agents_log, emit_to, events_path, read_task
 
     task = read_task(options.file, options.number)
     emit = emit_to(events_path(options.file, options.number))
     emit("task-started", _scheduled_as())
     try:
-        done = Campaign(task.plan, emit).run_task(task.handed)
+        log = agents_log(options.file, options.number)
+        with agents_of_job(most_nodes(task.handed), log):
+            done = Campaign(task.plan, emit).run_task(task.handed)
     except MeasureError as error:
         emit("stopped", {"reason": " ".join(str(error).split())})
         raise

@@ -6,6 +6,7 @@ MeasureError
 │   └── MissingLibraryError   a library that this request needs is not installed
 ├── InfeasibleError   a pair or a cell cannot work here at all; that is its result
 └── HarnessError         the harness itself could not run (full disk, no port, no process)
+    └── LostNodeError     a node was lost that no fault had struck
 """
 
 
@@ -32,3 +33,7 @@ class InfeasibleError(MeasureError):
 
 class HarnessError(MeasureError):
     """The harness itself could not run; nothing is known of the mechanism."""
+
+
+class LostNodeError(HarnessError):
+    """A node was lost in a run, and no fault of its schedule was it: the run shows nothing."""

@@ -17,7 +17,7 @@ from advisor.launchers.slurm.place import Campaign, HandedCell, Place, task_file
 from advisor.launchers.slurm.planning import plan_script, planned_here, planned_there
 from advisor.launchers.slurm.scheduler import Limits, Scheduler
 from advisor.launchers.slurm.script import Script, check_path
-from advisor.launchers.slurm.settings import SlurmSettings, profiles_of
+from advisor.launchers.slurm.settings import SlurmSettings, by_nodes, nodes_of, profiles_of
 from advisor.launchers.slurm.stopping import StopAsked
 
 POLL_S = 10.0
@@ -85,13 +85,14 @@ class SlurmLauncher:
             HandedCell(ordinal, len(event["cells"]), cell)
             for ordinal, cell in enumerate(event["cells"], start=1)
         ]
-        size = settings.group_of(profiles_of(event["cells"]))
-        groups = grouped(cells, size, limits.most_tasks)
-        texts = {
-            "job-plan.sh": self._plan_script().text(),
-            "job-1.sh": task_script(place, self._campaign, 1, len(groups), settings).text(),
-            "job-1.json": task_file(_campaign_of(event, self._folder), groups),
-        }
+        campaign = _campaign_of(event, self._folder)
+        texts = {"job-plan.sh": self._plan_script().text()}
+        for number, (nodes, those) in enumerate(by_nodes(cells).items(), start=1):
+            size = settings.group_of(profiles_of(cell.parameters for cell in those))
+            groups = grouped(those, size, limits.most_tasks)
+            script = task_script(place, self._campaign, number, len(groups), settings, nodes)
+            texts[f"job-{number}.sh"] = script.text()
+            texts[f"job-{number}.json"] = task_file(campaign, groups)
         return "\n".join(f"==> {place.folder / name} <==\n{text}" for name, text in texts.items())
 
     def _checked(self) -> tuple[Limits, Event]:
@@ -103,7 +104,12 @@ class SlurmLauncher:
             self._arguments.append(f"--cluster={limits.cluster}")
         script = self._plan_script()
         self._scheduler.test(script.text(), script.options)
-        return limits, planned_here(self._arguments)
+        event = planned_here(self._arguments)
+        most = max(nodes_of(cell) for cell in event["cells"])
+        if most > 1:
+            script = task_script(self._place, self._campaign, 1, 1, self._settings, most)
+            self._scheduler.test(script.text(), script.options)
+        return limits, event
 
     def _planned(self, run: CampaignRun, stop: StopAsked) -> Event | None:
         script = self._plan_script()
