@@ -399,12 +399,12 @@ def test_several_mechanisms_and_traces_reach_the_harness(
 
 
 def test_the_harness_knows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
-    from advisor.commands import slurm_options
+    from advisor.commands import launcher_options
     from advisor.commands.measure import command
     from measure.cli import _parser
 
     of_the_database = {"--format", "--db", "--target", "--max-seeds", "--resume"}
-    params = [p for p in command.params if p.name not in slurm_options.NAMES]
+    params = [p for p in command.params if p.name not in launcher_options.NAMES]
     ours = {o for p in params for o in p.opts} - of_the_database
     with pytest.raises(SystemExit):
         _parser().parse_args(["run", "--help"])

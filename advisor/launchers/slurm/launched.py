@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from advisor.campaign_run import CampaignRun
-from advisor.errors import UserError
 from advisor.harness import Event, InterruptedRunsError
 from advisor.launchers.launcher import Ended
-from advisor.launchers.local import LocalLauncher
+from advisor.launchers.planned import planned_here
 from advisor.launchers.slurm.following import Follower, grouped, task_script
 from advisor.launchers.slurm.place import Campaign, HandedCell, Place, task_file
-from advisor.launchers.slurm.planning import plan_script, planned_here, planned_there
+from advisor.launchers.slurm.planning import plan_script, planned_there
 from advisor.launchers.slurm.scheduler import Limits, Scheduler
 from advisor.launchers.slurm.script import Script, check_path
 from advisor.launchers.slurm.settings import SlurmSettings, by_nodes, nodes_of, profiles_of
@@ -126,42 +125,17 @@ class SlurmLauncher:
         return plan_script(self._place, self._campaign, self._arguments, self._settings)
 
 
-class ResumingLauncher:
-    """Goes on with a campaign by the launcher that it was begun with, which its folder tells.
-
-    `given` are settings of SLURM's that were given anew; `wants_slurm` is None where nobody said.
-    """
-
-    def __init__(
-        self,
-        local: LocalLauncher,
-        given: Mapping[str, Any],
-        wants_slurm: bool | None = None,
-    ) -> None:
-        self._local, self._given, self._wants_slurm = local, given, wants_slurm
-        self._scheduler = Scheduler()
-
-    def launch(self, run: CampaignRun) -> Ended:
-        """Goes on. Raises UserError where another launcher was asked for."""
-        place = Place(Path(run.measured.folder))
-        is_slurm = place.exists()
-        if self._wants_slurm not in (None, is_slurm) or (self._given and not is_slurm):
-            where = "under SLURM" if is_slurm else "on one machine, without SLURM"
-            raise UserError(
-                f"campaign {run.measured.campaign} is run {where}, and goes on there: leave"
-                " --launcher and its options"
-            )
-        if not is_slurm:
-            return self._local.launch(run)
-        settings = place.settings().changed(self._given)
-        limits = self._scheduler.limits()
-        place.make(settings)
-        run.at_once = settings.at_once(profiles_of(cell.parameters for cell in run.open_cells()))
-        run.show_plan()
-        with StopAsked() as stop:
-            follower = Follower(run, self._scheduler, limits, place, settings, stop, POLL_S)
-            follower.follow()
-            return Followed(stop.count)
+def go_on(run: CampaignRun, given: Mapping[str, Any]) -> Ended:
+    """Goes on with a campaign; `given` are settings of SLURM's that were given anew."""
+    place, scheduler = Place(Path(run.measured.folder)), Scheduler()
+    settings = place.settings().changed(given)
+    limits = scheduler.limits()
+    place.make(settings)
+    run.at_once = settings.at_once(profiles_of(cell.parameters for cell in run.open_cells()))
+    run.show_plan()
+    with StopAsked() as stop:
+        Follower(run, scheduler, limits, place, settings, stop, POLL_S).follow()
+        return Followed(stop.count)
 
 
 def _new_campaign_id() -> str:
