@@ -385,12 +385,13 @@ def test_several_mechanisms_and_traces_reach_the_harness(
     mechanisms = ["--mechanism", "FT1,ft2", "--mechanism", "ft4+ft2+ft1"]
     traces = ["--trace", "none,F1", "--trace", "Mine.json"]
     how = ["--interval", "20", "--replicas", "2", "--way", "restart", "--lead", "None"]
+    how += ["--nodes", "2"]
     assert cli.run(["measure", "--architecture", "all", *mechanisms, *traces, *how]) == 1
     capsys.readouterr()
     assert {word for word in seen[0] if not word.startswith(("--folder", "--command"))} >= {
         *("--architecture=all", "--mechanism=ft1", "--mechanism=ft2", "--mechanism=ft4+ft2+ft1"),
         *("--trace=none,F1", "--trace=Mine.json", "--interval=20", "--replicas=2"),
-        *("--way=restart", "--lead=none"),
+        *("--way=restart", "--lead=none", "--nodes=2"),
     }
     assert cli.run(["measure", "--architecture", "a2", "--lead", "2s"]) == 1
     assert "--lead=2s" in seen[1]
