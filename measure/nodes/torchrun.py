@@ -6,7 +6,7 @@ by a key: whoever reaches it reads what is there, as anybody who reaches it coul
 training of torchrun's. With the same FAILBENCH_NODE_KEY set on all hosts, no key is put there.
 
 In the store: `first` is the first host's address as the others see it, `run` what they have to know
-(JSON), `sees/N` what host N says to that, `over` that there are no more runs, `ended/N` that the
+(JSON), `objects/N` why host N cannot take part, `over` that there are no more runs, `ended/N` that the
 agent of host N has ended.
 """
 
@@ -83,8 +83,8 @@ class Hosts:
     @contextmanager
     def supervising(self, folder: Path) -> Iterator[None]:
         """On the first host: agents of all hosts come to the runs that are made in this block.
-        Afterwards the other hosts are told that all is over. UsageError where a host does not see
-        the folder, which has to be on storage that all share."""
+        Afterwards the other hosts are told that all is over. UsageError where a host cannot take
+        part: the folder has to be on storage that all share."""
         if self.count == 1:
             yield
             return
@@ -98,17 +98,17 @@ class Hosts:
             run = {"at": at, "key": key if is_drawn else "", "probe": str(probe)}
             self._store.set("run", json.dumps(run))
             for other in range(1, self.count):
-                blind = self._store.get(f"sees/{other}").decode()
-                if blind:
-                    raise UsageError(blind)
+                objection = self._store.get(f"objects/{other}").decode()
+                if objection:
+                    raise UsageError(objection)
             environment = {AT: at, KEY: key}
             stack.enter_context(set_meanwhile(environment))
             stack.enter_context(kept_agent(0, environment))
             yield
 
     def serve(self) -> int:
-        """On another host: keeps an agent until all is over; the exit code. UsageError where the
-        folder is not seen here, HarnessError where the first host is gone."""
+        """On another host: keeps an agent until all is over; the exit code. UsageError where it
+        cannot take part, HarnessError where the first host is gone."""
         try:
             if self.host == 1:
                 self._store.set("first", address_of(self._first))
@@ -122,10 +122,10 @@ class Hosts:
         return 0
 
     def _keep_agent(self, at: str, key: str, probe: Path) -> None:
-        blind = "" if _is_seen(probe) else _blind(probe.parent)
-        self._store.set(f"sees/{self.host}", blind)
-        if blind:
-            raise UsageError(blind)
+        objection = _objection(key, probe)
+        self._store.set(f"objects/{self.host}", objection)
+        if objection:
+            raise UsageError(objection)
         with kept_agent(self.host, {AT: at, KEY: key or key_told().decode()}) as keeper:
             while not self._store.check(["over"]):
                 if keeper.poll() is not None:
@@ -180,8 +180,17 @@ def _is_seen(probe: Path) -> bool:
         time.sleep(_LOOKS_S)
 
 
-def _blind(folder: Path) -> str:
-    return (
-        f"host {socket.gethostname()} does not see {folder} of the first host: choose a folder on"
-        " storage that all hosts share, by --folder"
-    )
+def _objection(key: str, probe: Path) -> str:
+    """Why this host cannot be a node, in one line; empty if it can."""
+    host = f"host {socket.gethostname()}"
+    if not _is_seen(probe):
+        return (
+            f"{host} does not see {probe.parent} of the first host: choose a folder on storage that"
+            " all hosts share, by --folder"
+        )
+    try:
+        if not key:
+            key_told()
+    except UsageError as error:
+        return f"{host}: {error}"
+    return ""

@@ -177,19 +177,20 @@ def test_a_run_that_lost_a_host_without_a_fault_is_made_again(pair: Pair, tmp_pa
     assert len(list(tmp_path.glob("runs/*/*.aside-1"))) == 1
 
 
-def test_what_a_host_refuses_is_one_line(pair: Pair, tmp_path: Path) -> None:
-    """The key that the first host has, and the other has not."""
-    process = pair.other()
+def test_a_host_without_the_key_that_the_first_has_is_refused(pair: Pair, tmp_path: Path) -> None:
+    other = pair.other()
     os.environ[KEY] = "k" * 20
     try:
         first = pair.first(*ON_TWO, *LONG)
     finally:
         del os.environ[KEY]
-    code, err = ended(process)
-    assert code == 1
-    assert f"error: {KEY}: set it to a secret of 16 letters or more" in err
-    first.terminate()
-    ended(first)
+    said = f"{KEY}: set it to a secret of 16 letters or more"
+    code, err = ended(other)
+    assert (code, said in err) == (1, True), err  # torchrun's own exit code
+    code, err = ended(first)
+    assert (code, err.splitlines()[-1].startswith("advisor: host ")) == (2, True), err
+    assert said in err.splitlines()[-1]
+    assert not (tmp_path / "runs").exists() or list((tmp_path / "runs").iterdir()) == []
 
 
 def agent_of(mark: str, node: int) -> int:

@@ -23,6 +23,10 @@ from advisor.launchers.slurm.settings import nodes_of
 from advisor.launchers.torchrun.settings import TorchrunSettings, worker_exit_code
 
 _MARK = "torchrun.json"
+_SEVERAL = (
+    "torchrun is for runs on several hosts: say how many by --nodes, 2 or more; on one leave"
+    " --launcher"
+)
 
 
 class TorchrunHarness(Harness):
@@ -82,8 +86,12 @@ class TorchrunLauncher:
             raise UserError(
                 "say where the other hosts find this one: --master-addr, such as 10.0.0.1"
             )
+        if (hosts or 1) < 2 and not any(word.startswith("--campaign-file=") for word in arguments):
+            raise UserError(_SEVERAL)
         self._campaign = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
         self._arguments = [*arguments, f"--campaign={self._campaign}"]
+        # Otherwise the harness would put every run on all hosts.
+        self._arguments += ["--nodes=1"] if hosts is None else []
         self._folder, self._hosts = folder, hosts
         self._given, self._on_interrupt = given, on_interrupt
 
@@ -113,10 +121,7 @@ class TorchrunLauncher:
         most = max(nodes_of(cell) for cell in event["cells"])
         hosts = max(most, self._hosts or 1)
         if hosts < 2:
-            raise UserError(
-                "torchrun is for runs on several hosts: say how many by --nodes, 2 or more; on one"
-                " leave --launcher"
-            )
+            raise UserError(_SEVERAL)
         return TorchrunSettings(hosts=hosts, **self._given)
 
 
