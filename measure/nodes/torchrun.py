@@ -94,13 +94,13 @@ class Hosts:
         with ExitStack() as stack:
             at = f"{host}:{stack.enter_context(reserved_port(host))}"
             stack.callback(self._end)
-            probe = stack.enter_context(_probe(folder.resolve()))
-            run = {"at": at, "key": key if is_drawn else "", "probe": str(probe)}
-            self._store.set("run", json.dumps(run))
-            for other in range(1, self.count):
-                objection = self._store.get(f"objects/{other}").decode()
-                if objection:
-                    raise UsageError(objection)
+            with _probe(folder.resolve()) as probe:
+                run = {"at": at, "key": key if is_drawn else "", "probe": str(probe)}
+                self._store.set("run", json.dumps(run))
+                for other in range(1, self.count):
+                    objection = self._store.get(f"objects/{other}").decode()
+                    if objection:
+                        raise UsageError(objection)
             environment = {AT: at, KEY: key}
             stack.enter_context(set_meanwhile(environment))
             stack.enter_context(kept_agent(0, environment))
