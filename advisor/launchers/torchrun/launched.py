@@ -7,7 +7,8 @@ person, or by whatever starts programs there; until all are there, torchrun wait
 import json
 import secrets
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 
 from advisor.campaign_run import CampaignRun
 from advisor.errors import AdvisorError, UserError
-from advisor.harness import Harness
+from advisor.harness import Event, Harness
 from advisor.launchers.launcher import Ended
 from advisor.launchers.local import LocalLauncher
 from advisor.launchers.planned import planned_here
@@ -32,12 +33,20 @@ _SEVERAL = (
 class TorchrunHarness(Harness):
     """A harness within torchrun."""
 
+    _told: int | None = None
+
+    def events(self) -> Iterator[Event]:
+        """Those of the harness. Where it says what was wrong, torchrun's traceback adds nothing."""
+        yield from super().events()
+        self._told = worker_exit_code(self.said)
+        wrong = [line for line in self.said if line.startswith("error: ")]
+        self.said = deque(wrong or self.said, self.said.maxlen)
+
     @property
     def exit_code(self) -> int | None:
         """That of the harness, where torchrun tells it."""
         code = super().exit_code
-        told = worker_exit_code(self.said) if code == 1 else None
-        return code if told is None else told
+        return self._told if code == 1 and self._told is not None else code
 
 
 class FirstHost(LocalLauncher):

@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
@@ -44,7 +44,7 @@ class TorchrunSettings:
         ]
 
 
-def worker_exit_code(lines: Sequence[str]) -> int | None:
+def worker_exit_code(lines: Iterable[str]) -> int | None:
     """The exit code of the process that torchrun ran, out of what torchrun says where that failed:
     its own is 1 then. None where it says none."""
     found = [match.group(1) for line in lines for match in _EXIT_CODE.finditer(line)]
