@@ -386,8 +386,8 @@ def measure(
 
 _INTERRUPTING = "interrupted: the current run is being ended; Ctrl-C again does not wait"
 _DRY_RUN = {
-    launcher_options.SLURM: "nothing was sent; the job makes the plan anew, with the devices and the"
-    " hardware that it finds on its node",
+    launcher_options.SLURM: "nothing was sent; the job makes the plan anew, with the devices and"
+    " the hardware that it finds on its node",
     launcher_options.TORCHRUN: "nothing was started; without --dry-run this host's command is"
     " started here, its results are stored, and the other hosts are waited for",
 }

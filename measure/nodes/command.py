@@ -23,7 +23,7 @@ AT, KEY, NODE = "FAILBENCH_NODES_AT", "FAILBENCH_NODE_KEY", "FAILBENCH_NODE"
 """Where the supervisor of runs on several nodes is (HOST:PORT); what both sides have to know; which
 node this is."""
 INTERFACE, RECOVERY_INTERFACE = "FAILBENCH_INTERFACE", "FAILBENCH_RECOVERY_INTERFACE"
-"""Which interfaces carry the training, and saves and restores, where nobody starts agents by hand."""
+"""Which interfaces carry the training, and saves and restores, where agents are started for one."""
 LEAST_KEY_LENGTH = 16
 _SLURMS_NODE = "SLURM_NODEID"
 _PATIENCE_S = 600.0

@@ -5,9 +5,9 @@ keep an agent (`kept_agent`). They find each other through torchrun's own store,
 by a key: whoever reaches it reads what is there, as anybody who reaches it could take part in a
 training of torchrun's. With the same FAILBENCH_NODE_KEY set on all hosts, no key is put there.
 
-In the store: `first` is the first host's address as the others see it, `run` what they have to know
-(JSON), `objects/N` why host N cannot take part, `over` that there are no more runs, `ended/N` that the
-agent of host N has ended.
+In the store: `first` is the first host's address as the others see it, `run` what they must know
+(JSON), `objects/N` why host N cannot take part, `over` that there are no more runs, `ended/N` that
+the agent of host N has ended.
 """
 
 import json

@@ -53,9 +53,7 @@ class Pair:
         """The controller, on the first host."""
         port = f"--master-port={self.settings.master_port}"
         where = ("--master-addr", self.settings.master_addr, port)
-        self._running.append(
-            started(self.mark, arguments(self.folder, *options, *where), strike)
-        )
+        self._running.append(started(self.mark, arguments(self.folder, *options, *where), strike))
         return self._running[-1]
 
     def other(self) -> "Popen[str]":
@@ -197,7 +195,7 @@ def agent_of(mark: str, node: int) -> int:
     """The pid of the agent of a node, which its keeper started."""
     for pid in processes_with(mark):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-        if b"measure.nodes" in words and b"--keep" not in words:
-            if f"--node={node}".encode() in words:
-                return pid
+        is_agent = b"measure.nodes" in words and b"--keep" not in words
+        if is_agent and f"--node={node}".encode() in words:
+            return pid
     raise AssertionError(f"no agent of node {node}")

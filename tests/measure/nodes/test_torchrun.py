@@ -16,8 +16,11 @@ from measure.nodes.command import AT, KEY
 from measure.nodes.torchrun import Hosts, Told, told_by_torchrun
 
 TOLD = {
-    **{"RANK": "1", "WORLD_SIZE": "3", "LOCAL_WORLD_SIZE": "1"},
-    **{"MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500"},
+    "RANK": "1",
+    "WORLD_SIZE": "3",
+    "LOCAL_WORLD_SIZE": "1",
+    "MASTER_ADDR": "10.0.0.1",
+    "MASTER_PORT": "29500",
 }
 
 
@@ -69,7 +72,10 @@ def test_a_folder_that_a_host_does_not_see_is_refused_on_both(
     serving = threading.Thread(target=serve)
     serving.start()
     first = Hosts(Told(0, 2, "127.0.0.1"), store)
-    with pytest.raises(UsageError, match="does not see .* by --folder"), first.supervising(tmp_path):
+    with (
+        pytest.raises(UsageError, match=r"does not see .* by --folder"),
+        first.supervising(tmp_path),
+    ):
         pytest.fail("no run may begin")
     serving.join()
     assert len(refused) == 1
