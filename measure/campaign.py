@@ -17,18 +17,18 @@ from types import FrameType
 from typing import Any
 
 from measure.architectures import registry as architectures
-from measure.errors import HarnessError, ShapeError, UsageError
+from measure.errors import HarnessError, LostNodeError, ShapeError, UsageError
 from measure.folder_lock import only_one
 from measure.interfaces.capabilities import ArchitectureEntry, Capability
 from measure.job_spec import JobSpec
 from measure.mechanisms import registry as mechanisms
-from measure.nodes.remote import check_place
+from measure.nodes.remote import check_place, is_local
 from measure.profiles import Profile, profile_named
 from measure.rank.event_log import boot_id, read_log
 from measure.results.environment import environment, host_memory_bytes, storage_of
 from measure.results.rank_log import Clock, sorted_out
 from measure.results.run_record import FILE_NAME, Surroundings, run_record, utc, write_record
-from measure.results.verdict import Run
+from measure.results.verdict import Run, unplanned_loss_of_a_node
 from measure.run_folder import RunFolder
 from measure.supervisor.detect import limits_of
 from measure.supervisor.elect import Traits
@@ -268,7 +268,13 @@ class Campaign:
 
     def _run_or_fail(self, number: int, of: int, cell: Cell, around: Surroundings) -> None:
         try:
-            self._run_cell(number, of, cell, around)
+            try:
+                self._run_cell(number, of, cell, around)
+            except LostNodeError:
+                if self._is_over():
+                    raise
+                # Once more: if the node is really gone, its agent will not come.
+                self._run_cell(number, of, cell, around)
         except (HarnessError, UsageError):
             raise
         except Exception as error:
@@ -358,6 +364,7 @@ class Campaign:
         built = (log.first("built") for log in logs)
         optimizer = next((e["optimizer"] for e in built if e and e["optimizer"]), "")
         run = Run(job, entry, seen, logs)
+        _require_nodes(run)
         return run_record(run, around, cell.as_record(optimizer), started_at)
 
     def _is_over_or_taken(self) -> bool:
@@ -386,6 +393,15 @@ def _check_nodes(cells: Sequence[Cell]) -> None:
     runs, as it would stop every one of them."""
     if any(cell.job.nodes > 1 for cell in cells):
         check_place()
+
+
+def _require_nodes(run: Run) -> None:
+    """LostNodeError where a host was lost without a fault of the schedule: that shows nothing of
+    the mechanism, and whoever lends the hosts decides what becomes of the job. On nodes that are
+    parts of this host it is the run's own doing."""
+    lost = unplanned_loss_of_a_node(run)
+    if lost and not is_local() and run.seen.ending is not Ending.INTERRUPTED:
+        raise LostNodeError(f"{run.job.run_id}: {lost}")
 
 
 def cluster_here(name: str, command: str, ranks: int, device: str, folder: Path) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from typing import Any, cast
 from measure.errors import HarnessError, UsageError
 from measure.job_spec import JobSpec
 from measure.nodes.command import AT, KEY, key_told, place
+from measure.nodes.keeper import python_path
 from measure.nodes.line import Door, Line
 from measure.nodes.messages import SILENT_S, ClockShift, Hello, Orders, beat_of
 from measure.nodes.placement import least_used, node_of_place
@@ -37,7 +38,6 @@ from measure.supervisor.observed import NodeView
 from measure.supervisor.ranks import RankProcess
 from measure.supervisor.store import LOOPBACK
 
-_PACKAGE = Path(__file__).resolve().parents[2]
 _LOOKS_S = 0.05
 _ACCEPTS_S = 0.2
 _ENDS_WITHIN_S = 10.0
@@ -425,8 +425,7 @@ def _said(line: Line) -> Hello | None:
 def _local_agent(folder: Path, node: int, port: int, key: bytes) -> "subprocess.Popen[bytes]":
     """An agent that stands for one node of this host. In a session of its own: signals to the
     group are for the supervisor, who ends it in order."""
-    paths = [str(_PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, KEY: key.decode(), "PYTHONPATH": os.pathsep.join(paths)}
+    environment = {**os.environ, KEY: key.decode(), "PYTHONPATH": python_path()}
     command = [sys.executable, "-m", "measure.nodes", "--once"]
     command += ["--supervisor", f"{LOOPBACK}:{port}", "--node", str(node)]
     with (folder / f"node-{node}.out").open("ab") as output:

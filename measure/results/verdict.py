@@ -168,7 +168,7 @@ def reasons_of(run: Run, faults: Sequence[Fault]) -> list[str]:
     if run.seen.ending is Ending.INFEASIBLE:
         return []
     reasons = ["interrupted"] if run.seen.ending is Ending.INTERRUPTED else []
-    reasons.append(_unplanned_loss_of_a_node(run))
+    reasons.append(unplanned_loss_of_a_node(run))
     reasons.append(_first_unplanned_end(run))
     reasons.append(_unplanned_stop_after_recovery(run))
     reasons += [_unfired(run, fault) for fault in faults]
@@ -382,7 +382,7 @@ def _due_s(run: Run, event: FaultEvent) -> float:
     return run.ended_s
 
 
-def _unplanned_loss_of_a_node(run: Run) -> str:
+def unplanned_loss_of_a_node(run: Run) -> str:
     """The node that was lost first, or in another way, without a fault of the schedule."""
     planned = set()
     for ordinal, event in enumerate(run.job.schedule.events):

@@ -25,7 +25,7 @@ from advisor.launchers.slurm.place import (
 from advisor.launchers.slurm.planning import script_environment
 from advisor.launchers.slurm.scheduler import Limits, Scheduler, SilentSchedulerError
 from advisor.launchers.slurm.script import Script
-from advisor.launchers.slurm.settings import SlurmSettings, profiles_of
+from advisor.launchers.slurm.settings import SlurmSettings, by_nodes, profiles_of
 from advisor.launchers.slurm.states import CANCELLED, GONE, Job, TaskState
 from advisor.launchers.slurm.stopping import StopAsked
 from advisor.units import counted
@@ -148,23 +148,26 @@ class Follower:
     # Sending
 
     def _submit(self) -> bool:
-        """Sends the open cells that no task has, as one array; False if there are none."""
+        """Sends open cells that no task has, as one array; those on another number of nodes wait
+        until it is over. False if there are none."""
         cells = self._unsent()
         if not cells and not self._tasks and not self._given_up and self._run.add_seeds():
             cells = self._unsent()
         if not cells:
             return False
+        nodes, cells = next(iter(by_nodes(cells).items()))
         size = self._settings.group_of(profiles_of(cell.parameters for cell in cells))
         groups = grouped(cells, size, self._limits.most_tasks)
         file = max(self._place.numbers(), default=0) + 1
-        job = self._send(file, groups)
+        job = self._send(file, groups, nodes)
         self._tasks += [
             Task(job, file, number, {cell.ordinal: cell for cell in group}, waited=True)
             for number, group in enumerate(groups)
         ]
+        on = "" if nodes == 1 else f", on {nodes} nodes each"
         of = "" if size == 1 else f", of up to {size} cells each"
         self._run.shown.say(
-            f"SLURM job {job.job}: {counted(len(groups), 'task')}{of}, at most"
+            f"SLURM job {job.job}: {counted(len(groups), 'task')}{on}{of}, at most"
             f" {self._settings.array_limit} at once"
         )
         return True
@@ -174,9 +177,9 @@ class Follower:
         without = sent | self._given_up
         return [cell for cell in self._run.open_cells() if cell.ordinal not in without]
 
-    def _send(self, file: int, groups: Sequence[Sequence[OpenCell]]) -> Job:
+    def _send(self, file: int, groups: Sequence[Sequence[OpenCell]], nodes: int) -> Job:
         campaign = self._run.measured.campaign
-        script = task_script(self._place, campaign, file, len(groups), self._settings)
+        script = task_script(self._place, campaign, file, len(groups), self._settings, nodes)
         with self._place.submitting() as held:
             path = self._place.write(f"job-{file}.sh", script.text())
             self._place.write(f"job-{file}.json", task_text(self._run, groups))
@@ -342,9 +345,10 @@ class Follower:
 
 
 def task_script(
-    place: Place, campaign: str, file: int, tasks: int, settings: SlurmSettings
+    place: Place, campaign: str, file: int, tasks: int, settings: SlurmSettings, nodes: int = 1
 ) -> Script:
-    """The script of a task file."""
+    """The script of a task file, whose tasks are on so many nodes each. Where those are several, a
+    task has an agent started on each (measure/nodes/slurm_step.py)."""
     command = [sys.executable, "-m", "measure", "task", str(place.folder / f"job-{file}.json")]
     return Script(
         name=job_name(campaign, file),
@@ -353,7 +357,7 @@ def task_script(
         log=place.folder / f"job-{file}-%a.log",
         command=command,
         environment=script_environment(),
-        options=settings.options(),
+        options=settings.options(nodes),
     )
 
 
