@@ -42,8 +42,13 @@ def test_a_refused_record_is_named_and_the_exit_code_is_2(advisor: Advisor, fold
     assert document["refused"][0].startswith(f"{bad}: wall_s: ")
     assert document["clusters"] == [
         {
-            "cluster": "mybox", "points": 2, "added": 2, "updated": 0, "kept": 0,
-            "superseded": [], "contradicted": [],
+            "cluster": "mybox",
+            "points": 2,
+            "added": 2,
+            "updated": 0,
+            "kept": 0,
+            "superseded": [],
+            "contradicted": [],
         }
     ]
     assert err.splitlines() == [

@@ -124,8 +124,13 @@ def test_json_is_clean_and_has_the_same(call: Called) -> None:
     assert (each["outcomes"], each["valid"], each["censored"]) == ({"halted": 2}, 2, 0)
     assert document["clusters"] == [
         {
-            "cluster": "mybox", "points": 1, "added": 1, "updated": 0, "kept": 0,
-            "superseded": [], "contradicted": [],
+            "cluster": "mybox",
+            "points": 1,
+            "added": 1,
+            "updated": 0,
+            "kept": 0,
+            "superseded": [],
+            "contradicted": [],
         }
     ]
 

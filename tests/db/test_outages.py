@@ -361,7 +361,7 @@ def test_a_server_without_a_place_left_is_waited_for(
     assert scalars(own_engine, COUNT) == [1]
 
 
-_STARTS_IN_GERMAN = 'Verbindung zum Server auf »127.0.0.1«: FATAL:  das Datenbanksystem startet'
+_STARTS_IN_GERMAN = "Verbindung zum Server auf »127.0.0.1«: FATAL:  das Datenbanksystem startet"
 
 
 @pytest.mark.parametrize(

@@ -98,9 +98,7 @@ ON_POSTGRESQL = pytest.mark.parametrize("shipped_url", ["postgresql"], indirect=
 
 
 @ON_POSTGRESQL
-def test_one_that_is_killed_before_it_pools_the_last_runs(
-    shipped_url: str, tmp_path: Path
-) -> None:
+def test_one_that_is_killed_before_it_pools_the_last_runs(shipped_url: str, tmp_path: Path) -> None:
     """Nothing comes after them: the next one finds no new run, and pools them all the same."""
     folder = tmp_path / "shared"
     run_records.write(folder, *(run_records.record(seed=seed) for seed in range(3)))
@@ -117,9 +115,7 @@ def test_one_that_is_killed_before_it_pools_the_last_runs(
     process = follower(shipped_url, folder, "--idle", "100ms")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
-    assert out == (
-        "runs: 0 new, 3 already there\nmybox: 1 operating point, 1 added, 0 updated\n"
-    )
+    assert out == ("runs: 0 new, 3 already there\nmybox: 1 operating point, 1 added, 0 updated\n")
     assert None not in {point for *_, point in runs_in(shipped_url)}
 
 
