@@ -112,10 +112,9 @@ def test_what_is_not_measured_is_asked_for(advisor: Advisor, folder: Path) -> No
 
 
 def test_older_software_that_is_measured_again_is_said(advisor: Advisor, tmp_path: Path) -> None:
-    newer = {"environment__torch": "2.14.0+cpu"}
     made = (
         run_records.record(),
-        run_records.record(seed=5, **newer),
+        run_records.record(seed=5, environment__torch="2.14.0+cpu"),
         run_records.record(seed=9),
     )
     for number, each in enumerate(made):

@@ -404,7 +404,8 @@ def test_a_session_gives_up_what_it_holds_unless_somebody_says_otherwise(
     def settings(url: str) -> dict[str, str]:
         made = open_engine(url)
         with reading(made) as connection:
-            found = {name: value for name, value in connection.exec_driver_sql(SETTINGS)}
+            rows = connection.exec_driver_sql(SETTINGS)
+            found = {str(row[0]): str(row[1]) for row in rows}
         made.dispose()
         return found
 
@@ -431,10 +432,15 @@ def test_what_a_client_holds_that_is_stuck_is_free_after_a_while(
 ) -> None:
     monkeypatch.setitem(session._SESSION, "idle_in_transaction_session_timeout", "200ms")
     stuck = open_engine(shipped_url)
-    with pytest.raises(UnreachableError), writing(stuck) as connection:
-        connection.exec_driver_sql(ADD)
-        write(engine, lambda other: other.exec_driver_sql(ADD.replace("1, MIN", "7, MIN")))
-        connection.exec_driver_sql("SELECT 1")
+
+    def hold() -> None:
+        with writing(stuck) as connection:
+            connection.exec_driver_sql(ADD)
+            write(engine, lambda other: other.exec_driver_sql(ADD.replace("1, MIN", "7, MIN")))
+            connection.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(UnreachableError):
+        hold()
     stuck.dispose()
     assert scalars(engine, COUNT) == [7]
 

@@ -336,9 +336,14 @@ ON_POSTGRESQL = pytest.mark.parametrize("shipped_url", ["postgresql"], indirect=
 @ON_POSTGRESQL
 def test_a_statement_that_takes_longer_than_a_role_may_is_one_line(shipped_url: str) -> None:
     engine = open_engine(shipped_url)
-    with pytest.raises(UnreachableError) as caught, reading(engine) as connection:
-        connection.exec_driver_sql("SET LOCAL statement_timeout = '20ms'")
-        connection.exec_driver_sql("SELECT pg_sleep(60)")
+
+    def ask() -> None:
+        with reading(engine) as connection:
+            connection.exec_driver_sql("SET LOCAL statement_timeout = '20ms'")
+            connection.exec_driver_sql("SELECT pg_sleep(60)")
+
+    with pytest.raises(UnreachableError) as caught:
+        ask()
     engine.dispose()
     assert "statement timeout: ask for less" in line(caught)
     assert "`advisor db reader NAME --time-limit`" in line(caught)
@@ -351,11 +356,16 @@ def test_a_deadlock_outside_of_write_is_one_line(shipped_url: str) -> None:
         other.execute("SET LOCAL deadlock_timeout = '1min'")  # so that it is not the one to end
         other.execute("LOCK TABLE sources")
         waiting = threading.Thread(target=other.execute, args=("LOCK TABLE clusters",))
-        with pytest.raises(UnreachableError) as caught, writing(engine) as connection:
-            connection.exec_driver_sql("SET LOCAL deadlock_timeout = '10ms'")
-            connection.exec_driver_sql("LOCK TABLE clusters")
-            waiting.start()
-            connection.exec_driver_sql("LOCK TABLE sources")
+
+        def lock_each_other_out() -> None:
+            with writing(engine) as connection:
+                connection.exec_driver_sql("SET LOCAL deadlock_timeout = '10ms'")
+                connection.exec_driver_sql("LOCK TABLE clusters")
+                waiting.start()
+                connection.exec_driver_sql("LOCK TABLE sources")
+
+        with pytest.raises(UnreachableError) as caught:
+            lock_each_other_out()
         waiting.join(30.0)
     engine.dispose()
     assert "deadlock detected: another session was in the way" in line(caught)

@@ -35,7 +35,7 @@ def of_sizes(evidence: ClusterEvidence, name: str, *sizes: int) -> ClusterEviden
 def restores(*evidences: ClusterEvidence) -> list[tuple[int | None, ...]]:
     """The state sizes of each row, by cluster (MB)."""
     return [
-        tuple(n and n.point.state_bytes // _MB for n in row.numbers)
+        tuple(None if n is None else n.point.state_bytes // _MB for n in row.numbers)
         for row in rows(evidences)
         if row.key == _A2_FT1_RESTORE
     ]
