@@ -3,6 +3,7 @@
 Up to `MOST_POINTS` of a cluster are all read. Of more, a question reads an excerpt of at most
 `EXCERPT_POINTS`: of the architecture that it asks about and of those with the same capabilities,
 less what is set aside (db/stacks.py). All, if they are no more than that; else some of each kind.
+Baselines that are set aside come besides, for their step times.
 
 A kind are the points that differ in numbers alone. Of each come the smallest and the largest, and
 those whose state is nearest in size to the job's, by name where they are equally near: the order in
@@ -11,7 +12,7 @@ other, as far as it has that many. Where there are more kinds than can have thre
 nearest in size are left, of each mechanism, trace and outcome the nearest first.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from db.records import Architecture, SoftwareStack
@@ -71,6 +72,20 @@ def counting_kinds(kinds: Iterable[Kind], stacks: Mapping[str, SoftwareStack]) -
     """Those that are not set aside, in an order that no database decides."""
     counting, _ = those_that_count(kinds, stacks)
     return sorted((kind for kind, _ in counting), key=_words)
+
+
+def set_aside_kinds(
+    kinds: Iterable[Kind],
+    kept: Iterable[Kind],
+    stacks: Mapping[str, SoftwareStack],
+    mechanisms: Container[str],
+) -> list[Kind]:
+    """Those of these mechanisms that are set aside, if what is kept shows it. Overheads that were
+    measured under their stack go with their step times."""
+    _, aside = those_that_count(kinds, stacks)
+    old = [kind for kind, _ in aside if kind.mechanism in mechanisms]
+    _, still = those_that_count((*kept, *old), stacks)
+    return sorted((kind for kind, _ in still), key=_words)
 
 
 def shares(kinds: Sequence[Kind], near: Near, state_bytes: int, most: int) -> dict[Kind, int]:

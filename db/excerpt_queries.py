@@ -13,6 +13,7 @@ from db.excerpt import (
     chosen,
     counting_kinds,
     same_capabilities,
+    set_aside_kinds,
     shares,
 )
 from db.records import Architecture, Excerpt, SoftwareStack
@@ -36,6 +37,8 @@ SELECT point_id FROM operating_points
 WHERE cluster = :cluster AND architecture = :architecture LIMIT 1
 """)
 
+_NEVER = text("SELECT mechanism FROM mechanisms WHERE cadence = 'never'")
+
 _NULLABLE = ("trace", "software_stack", "interval_steps")
 
 
@@ -53,22 +56,39 @@ def read_excerpt(
     stacks: Mapping[str, SoftwareStack],
     most: int,
 ) -> tuple[Excerpt | None, set[str]]:
-    """What is read, and the points' ids; of an architecture that the cluster did not measure None,
-    and a point of each one that it did, so that an answer can name them."""
+    """What is read, and the points' ids, with those of baselines that are set aside; of an
+    architecture that the cluster did not measure None, and a point of each one that it did, so that
+    an answer can name them."""
     names: tuple[str, ...] = ()
     if near.architecture in architectures:
         names = (near.architecture, *same_capabilities(architectures, near.architecture))
-    kinds = counting_kinds(_kinds(connection, cluster, names), stacks)
+    every = _kinds(connection, cluster, names)
+    kinds = counting_kinds(every, stacks)
     own = [kind.smallest_bytes for kind in kinds if kind.architecture == near.architecture]
     if not own:
         return None, _one_of_each(connection, cluster, architectures)
     state_bytes = near.state_bytes or min(own)
+    kept = shares(kinds, near, state_bytes, most)
+    ids = _ids(connection, cluster, kept, state_bytes)
+    held = sum(kind.points for kind in kinds)
+    part = Excerpt(names, state_bytes, held, len(ids))
+    old = set_aside_kinds(every, kept, stacks, _baselines(connection))
+    return part, ids | _ids(connection, cluster, shares(old, near, state_bytes, most), state_bytes)
+
+
+def _ids(
+    connection: Connection, cluster: str, kept: Mapping[Kind, int], state_bytes: int
+) -> set[str]:
     ids: set[str] = set()
-    for kind, share in shares(kinds, near, state_bytes, most).items():
+    for kind, share in kept.items():
         rows = _nearest(connection, cluster, kind, share, state_bytes)
         ids |= chosen(rows, kind, share, state_bytes)
-    held = sum(kind.points for kind in kinds)
-    return Excerpt(names, state_bytes, held, len(ids)), ids
+    return ids
+
+
+def _baselines(connection: Connection) -> set[str]:
+    """What runs without a mechanism are called."""
+    return set(connection.execute(_NEVER).scalars())
 
 
 def _kinds(connection: Connection, cluster: str, architectures: Iterable[str]) -> list[Kind]:
