@@ -103,7 +103,7 @@ def test_one_that_is_killed_before_it_pools_the_last_runs(shipped_url: str, tmp_
     folder = tmp_path / "shared"
     run_records.write(folder, *(run_records.record(seed=seed) for seed in range(3)))
     with psycopg.connect(shipped_url) as holder:
-        holder.execute("LOCK TABLE operating_points IN EXCLUSIVE MODE")
+        holder.execute("LOCK TABLE operating_points IN SHARE ROW EXCLUSIVE MODE")
         process = follower(shipped_url, folder)
         deadline = time.monotonic() + 60.0
         while len(runs_in(shipped_url)) < 3:
