@@ -16,7 +16,7 @@ help:
 	@echo "make benchmark  the performance figures, as ratios"
 	@echo "make soak       hundreds of real runs under faults, one after the other"
 	@echo "make campaigns-soak  a campaign whose controller is killed 50 times"
-	@echo "make slurm      a real SLURM of three nodes, and every way in which a task ends"
+	@echo "make slurm      a real SLURM of three nodes, every way in which a task ends; torchrun"
 	@echo "make exposure   what a lost worker does to each architecture on this machine"
 	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
 	@echo "make resume     that a resumed training equals an uninterrupted one, everywhere"
@@ -111,9 +111,9 @@ soak: measuring
 campaigns-soak: measuring
 	$(BIN)/python -m pytest -m soak -s tests/soak/test_campaigns.py
 
-# A real SLURM of three nodes, and every way in which a task, a node or a controller ends.
+# A real SLURM of three nodes, and every way in which a task, a node or a controller ends; two torchruns.
 slurm: measuring
-	$(BIN)/python -m pytest tests/slurm
+	$(BIN)/python -m pytest tests/slurm tests/hosts/test_torchrun.py
 
 # The paper's Tables V and VI and its Fig. 2 on this machine, about 15 minutes on two idle cores.
 MEASURE := $(BIN)/advisor measure --profile cpu --device cpu --db $(DEMO)/exposure.db \

@@ -3,7 +3,7 @@
 Pure; `ClusterEvidence` in, numbers with their origin out.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import wraps
 from statistics import median
@@ -12,6 +12,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from advisor.errors import NoDataError, UserError
 from advisor.transfer import LinearTransfer, fit_transfer
 from advisor.units import format_bytes
+from db.excerpt import same_capabilities
 from db.records import (
     Cadence,
     Calibration,
@@ -52,6 +53,14 @@ def kept(
     return once
 
 
+def carry_over(
+    evidence: ClusterEvidence, other: ClusterEvidence, *look_ups: Callable[..., object]
+) -> None:
+    """What these look-ups (`kept`) found in the evidence so far holds for the other one too."""
+    names = {look_up.__name__ for look_up in look_ups}
+    other.kept.update({key: found for key, found in evidence.kept.items() if key[0] in names})
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """A number and where it comes from, in words."""
@@ -67,6 +76,24 @@ def is_same(a: float, b: float) -> bool:
 def ratio_distance(a: float, b: float) -> float:
     """How many times the larger is the smaller; 1 where they are equal."""
     return max(a / b, b / a)
+
+
+def what_was_read(evidence: ClusterEvidence) -> Iterator[str]:
+    """That an answer rests on a part of the operating points, and on which; else nothing."""
+    part = evidence.excerpt
+    if part is None:
+        return
+    names = ", ".join(name.upper() for name in part.architectures)
+    read = f"the {part.read:,} operating points of {names} that count"
+    if part.read < part.held:
+        read = (
+            f"of the {part.held:,} operating points of {names} that count, {part.read:,} of every "
+            f"kind, those nearest to {format_bytes(part.state_bytes)} a rank"
+        )
+    yield (
+        f"{evidence.cluster.cluster} has very many operating points, so not all of them were read, "
+        f"but {read}: medians, fits and the checks of rules are over these"
+    )
 
 
 def require_architecture(evidence: ClusterEvidence, architecture: str) -> None:
@@ -105,14 +132,7 @@ def alike(evidence: ClusterEvidence, architecture: str) -> tuple[str, ...]:
 
     They lay out and move state in the same way, so the cost of a save carries over.
     """
-    wanted = evidence.architectures[architecture].capabilities
-    return tuple(
-        sorted(
-            name
-            for name, other in evidence.architectures.items()
-            if name != architecture and other.capabilities == wanted
-        )
-    )
+    return same_capabilities(evidence.architectures, architecture)
 
 
 def value_of(point: OperatingPoint, quantity: Quantity) -> float | None:
@@ -142,17 +162,59 @@ def single_failure_points(evidence: ClusterEvidence, architecture: str) -> list[
 
 
 @kept
-def step_time_s(evidence: ClusterEvidence, architecture: str, workload: str) -> float | None:
+def step_time_s(
+    evidence: ClusterEvidence,
+    architecture: str,
+    workload: str,
+    software_stack: str | None = None,
+    world_size: int | None = None,
+    nodes: int | None = None,
+) -> float | None:
     """batch / throughput (samples/s/rank) of the failure-free baseline; None if not measured.
 
-    Of a run without a fault where there is one: it was observed for longest.
+    Of the baseline under the same software, ranks and nodes where there is one, also where it is
+    set aside; else of the newest software. Of a run without a fault where there is one: it was
+    observed for longest. `kept` tells calls apart by position: see `step_time_of`.
     """
+
+    def order(point: OperatingPoint) -> tuple[bool, bool, bool, bool, bool]:
+        return (
+            point.software_stack != software_stack,
+            point.world_size != world_size,
+            point.nodes != nodes,
+            _is_superseded(point),
+            point.trace is not None,
+        )
+
     points = baseline_points(evidence, architecture)
-    for point in sorted(points, key=lambda p: (_is_superseded(p), p.trace is not None)):
+    points += _own_set_aside(evidence, architecture, software_stack)
+    for point in sorted(points, key=order):
         throughput = value_of(point, Quantity.THROUGHPUT)
         if point.workload == workload and throughput and point.batch_per_rank:
             return point.batch_per_rank / throughput
     return None
+
+
+def step_time_of(evidence: ClusterEvidence, point: OperatingPoint) -> float | None:
+    """The step (s) that the overhead and the recovery of a point go with: that of the baseline that
+    is most like it."""
+    conditions = (point.software_stack, point.world_size, point.nodes)
+    return step_time_s(evidence, point.architecture, point.workload, *conditions)
+
+
+def _own_set_aside(
+    evidence: ClusterEvidence, architecture: str, software_stack: str | None
+) -> list[OperatingPoint]:
+    """Baselines of a superseded stack that were measured anew: what else was measured under that
+    stack, and counts still, goes with them."""
+    return [
+        p
+        for p in evidence.set_aside
+        if software_stack is not None
+        and p.software_stack == software_stack
+        and p.architecture == architecture
+        and evidence.mechanisms[p.mechanism].cadence is Cadence.NEVER
+    ]
 
 
 def nearest_step_time_s(
@@ -162,7 +224,7 @@ def nearest_step_time_s(
     candidates = [
         (_size_distance(state_bytes, p), p, time)
         for p in baseline_points(evidence, architecture)
-        if (time := step_time_s(evidence, architecture, p.workload)) is not None
+        if (time := step_time_of(evidence, p)) is not None
         and value_of(p, Quantity.THROUGHPUT) is not None
     ]
     if not candidates:
@@ -207,7 +269,7 @@ def regroup_s(evidence: ClusterEvidence, architecture: str) -> Origin | None:
     rests = [
         (
             _is_superseded(p),
-            max(recovery - restore - (step_time_s(evidence, architecture, p.workload) or 0.0), 0.0),
+            max(recovery - restore - (step_time_of(evidence, p) or 0.0), 0.0),
         )
         for p in evidence.points
         if p.architecture == architecture

@@ -6,7 +6,12 @@ from dataclasses import replace
 import numpy as np
 
 from advisor.candidates import Consideration, conditions_of, consider
-from advisor.characterization import alike, bound_excess, resumes_after_several
+from advisor.characterization import (
+    alike,
+    bound_excess,
+    resumes_after_several,
+    what_was_read,
+)
 from advisor.crossover import (
     Crossing,
     HeldCost,
@@ -69,7 +74,7 @@ def decide(
         excluded=considered.excluded,
         frontier=frontier_of(candidates, axes),
         crossovers=tuple(_crossovers(scenario, selected, candidates[1:])),
-        warnings=tuple(_warnings(evidence, scenario, considered)),
+        warnings=(*_warnings(evidence, scenario, considered), *what_was_read(evidence)),
         sources=tuple(_sources(evidence, candidates)),
         versions=versions,
     )
@@ -249,6 +254,8 @@ def _what_would_answer(
 def _several_failures(evidence: ClusterEvidence, scenario: Scenario) -> str:
     survivors = [a for a in evidence.architectures if resumes_after_several(evidence, a)]
     seen = f"it was for {', '.join(survivors).upper()}" if survivors else "it was for none"
+    if evidence.excerpt is not None:
+        seen += ", as far as operating points were read"
     return (
         "after concurrent or cascading failures only what was seen to resume in every run counts, "
         f"and on {evidence.cluster.cluster} {seen}; the failure regime single asks for "

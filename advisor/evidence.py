@@ -11,6 +11,7 @@ from advisor.defaults import DEFAULT_CLUSTER, resolve
 from advisor.recommendation import Recommendation, Versions
 from advisor.scenario import Scenario, ScenarioInput
 from advisor.version import advisor_version
+from db.excerpt import Near
 from db.queries import cluster_evidence, cluster_names, evidence_version
 from db.records import ClusterEvidence
 from db.schema import HEAD, check_schema
@@ -49,8 +50,19 @@ def opened(url: str | None) -> Iterator[Engine]:
 
 def ask(engine: Engine, inputs: ScenarioInput) -> Question:
     """Evidence of the scenario's cluster, and the scenario with its defaults filled in."""
-    evidence = load_evidence(engine, inputs.cluster)
-    return Question(evidence, resolve(inputs, evidence))
+    evidence = load_evidence(engine, inputs.cluster, near_to(inputs))
+    scenario = resolve(inputs, evidence)
+    excerpt = evidence.excerpt
+    if excerpt is not None and excerpt.state_bytes != scenario.state_bytes:
+        # The state size came out of the evidence: an excerpt is near to the one that is answered.
+        evidence = load_evidence(engine, inputs.cluster, near_to(scenario))
+        scenario = resolve(inputs, evidence)
+    return Question(evidence, scenario)
+
+
+def near_to(asked: ScenarioInput | Scenario) -> Near:
+    """What of a cluster with very many operating points such a question reads."""
+    return Near(asked.architecture, asked.state_bytes)
 
 
 def answer(question: Question, axes: tuple[str, ...] = DEFAULT_AXES) -> Recommendation:
@@ -63,16 +75,20 @@ def answer(question: Question, axes: tuple[str, ...] = DEFAULT_AXES) -> Recommen
     return decide(question.evidence, question.scenario, versions, axes)
 
 
-def load_evidence(engine: Engine, cluster: str | None) -> ClusterEvidence:
-    """All that is known of a cluster; None is the default one. Raises NotFoundError."""
+def load_evidence(engine: Engine, cluster: str | None, near: Near | None = None) -> ClusterEvidence:
+    """All that is known of a cluster; None is the default one. Raises NotFoundError.
+
+    For a question that says what it is `near`, of very many operating points an excerpt
+    (db/excerpt.py).
+    """
     with reading(engine) as connection:
-        return cluster_evidence(connection, cluster or DEFAULT_CLUSTER)
+        return cluster_evidence(connection, cluster or DEFAULT_CLUSTER, near)
 
 
-def every_evidence(engine: Engine) -> list[ClusterEvidence]:
-    """All that is known of each cluster, by name."""
+def every_evidence(engine: Engine, near: Near | None = None) -> list[ClusterEvidence]:
+    """The same of each cluster, by name."""
     with reading(engine) as connection:
-        return [cluster_evidence(connection, name) for name in cluster_names(connection)]
+        return [cluster_evidence(connection, name, near) for name in cluster_names(connection)]
 
 
 @contextmanager

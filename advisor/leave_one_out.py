@@ -26,7 +26,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from advisor.characterization import is_same, kept, step_time_s
+from advisor.calibration import newest_fits
+from advisor.characterization import carry_over, is_same, kept, step_time_s
 from advisor.prediction.intervals import interval_rule
 from advisor.prediction.outcome import NoPredictionError
 from advisor.prediction.predict import predict, predict_restore
@@ -171,11 +172,13 @@ def _outcomes(evidence: ClusterEvidence) -> Iterator[Comparison | NotPredicted]:
                 if p.outcome is PointOutcome.COMPLETE
             )
             for points in _repeated(pair):
-                step_s = step_time_s(evidence, architecture, points[0].workload)
+                first = points[0]
+                conditions = (first.software_stack, first.world_size, first.nodes)
+                step_s = step_time_s(evidence, architecture, first.workload, *conditions)
                 if step_s is None:
                     yield from _without_step(points)
                     continue
-                interval = points[0].interval_steps
+                interval = first.interval_steps
                 if mechanism.cadence is Cadence.EVERY_STEP:
                     interval = 1
                 cell = _Cell(evidence, mechanism, points, pair, step_s, interval)
@@ -230,7 +233,9 @@ def _left_out(cell: _Cell, noise: float) -> Iterator[Comparison | NotPredicted]:
 
 def _without(evidence: ClusterEvidence, points: Sequence[OperatingPoint]) -> ClusterEvidence:
     left_out = {p.point_id for p in points}
-    return replace(evidence, points=tuple(p for p in evidence.points if p.point_id not in left_out))
+    pair = (points[0].architecture, points[0].mechanism)
+    rest = (p for p in evidence.points_of(*pair) if p.point_id not in left_out)
+    return _with_pair(evidence, pair, rest)
 
 
 def _without_restores(
@@ -238,14 +243,26 @@ def _without_restores(
 ) -> ClusterEvidence:
     """The points stay, since a calibrated restore is of their replicas, but not what they took."""
     left_out = {p.point_id for p in points}
+    pair = (points[0].architecture, points[0].mechanism)
 
     def emptied(point: OperatingPoint) -> OperatingPoint:
+        if point.point_id not in left_out:
+            return point
         values: dict[Quantity, EvidencedValue] = {
             q: v for q, v in point.values.items() if q is not Quantity.RESTORE
         }
-        return replace(point, values=values) if point.point_id in left_out else point
+        return replace(point, values=values)
 
-    return replace(evidence, points=tuple(map(emptied, evidence.points)))
+    return _with_pair(evidence, pair, map(emptied, evidence.points_of(*pair)))
+
+
+def _with_pair(
+    evidence: ClusterEvidence, pair: tuple[str, str], points: Iterable[OperatingPoint]
+) -> ClusterEvidence:
+    """No baseline is ever left out, so the step times stay as they are."""
+    rest = evidence.with_pair(*pair, {p.point_id: p for p in points})
+    carry_over(evidence, rest, step_time_s, newest_fits)
+    return rest
 
 
 def _stalls(
@@ -290,15 +307,16 @@ def _stalls_measured(cell: _Cell, noise: float) -> Iterator[_Target]:
         for point, found in _measured(cell.points, Quantity.SAVE):
             yield _Target(point, found.value or 0.0, _half_width(found) or 0.0)
     elif cell.interval is not None:
-        between_saves_s = cell.interval * cell.step_s
         for point, found in _measured(cell.points, Quantity.OVERHEAD):
-            stall_s, quantity = measured_stall(cell.mechanism, point, between_saves_s)
-            if quantity is Quantity.SAVE:  # timed by itself
-                width_s = _half_width(point.values[quantity]) or 0.0
+            stall = measured_stall(cell.evidence, cell.mechanism, point)
+            if stall is None:
+                continue
+            if stall.quantity is Quantity.SAVE:  # timed by itself
+                width_s = _half_width(point.values[stall.quantity]) or 0.0
             else:
                 width = _half_width(found)
-                width_s = (noise if width is None else width) * between_saves_s
-            yield _Target(point, stall_s, width_s)
+                width_s = (noise if width is None else width) * stall.between_saves_s
+            yield _Target(point, stall.stall_s, width_s)
 
 
 def _compared(

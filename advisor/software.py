@@ -8,9 +8,10 @@ from db.records import ClusterEvidence
 
 
 def stack_warnings(evidence: ClusterEvidence, candidates: Iterable[Candidate]) -> Iterator[str]:
-    """Which candidates rest on a superseded software stack; and which stacks count alike although
-    nothing says which is the newer one."""
+    """Which candidates rest on a superseded software stack; which superseded stack was gone back
+    to; and which stacks count alike although nothing says which is the newer one."""
     yield from _superseded(evidence, candidates)
+    yield from map(_gone_back_to, evidence.gone_back_to)
     alike = unordered_stacks(evidence)
     if alike:
         yield (
@@ -23,10 +24,23 @@ def _superseded(evidence: ClusterEvidence, candidates: Iterable[Candidate]) -> I
     names = [c.mechanism.upper() for c in candidates if c.is_superseded]
     newest = {u.superseded_by for c in candidates for u in c.used if u.superseded_by}
     if names:
-        yield (
-            f"where marked †, figures were measured under software that is superseded by "
-            f"{', '.join(sorted(newest))}, and not again since: {', '.join(names)}"
-        )
+        yield superseded_words(newest, names)
+
+
+def superseded_words(newest: Iterable[str], names: Iterable[str]) -> str:
+    """Of what is marked in a table: the newest stacks, and what was not measured under them."""
+    return (
+        f"where marked †, figures were measured under software that is superseded by "
+        f"{', '.join(sorted(newest))}, and not again since: {', '.join(names)}"
+    )
+
+
+def _gone_back_to(mark: tuple[str, str]) -> str:
+    old, newer = mark
+    return (
+        f"{old} was measured last, and is marked as superseded by {newer}: where both were "
+        f"measured, its points are set aside; `advisor db supersede --undo {old}` lets them count"
+    )
 
 
 @kept

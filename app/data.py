@@ -73,6 +73,8 @@ class Exposures:
 
     exposures: tuple[Exposure, ...]
     first_detections: Mapping[str, Mean]
+    set_aside: int = 0
+    """How many others are of superseded software, and measured anew since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,10 +302,9 @@ def _loaded(address: str, cluster: str, changed: str) -> Loaded:
 @st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner=False)
 def _exposure(address: str, cluster: str, changed: str) -> Exposures:
     with reading(_engine(address)) as connection:
-        return Exposures(
-            run_queries.exposure(connection, cluster),
-            run_queries.first_detections(connection, cluster),
-        )
+        found = run_queries.exposure_that_counts(connection, cluster)
+        first = run_queries.first_detections(connection, cluster)
+        return Exposures(found.exposures, first, found.set_aside)
 
 
 @st.cache_resource(max_entries=_CLUSTERS_KEPT, show_spinner=False)

@@ -16,20 +16,17 @@ from db.pooling import KEY_FIELDS, PointKey, PooledPoint, PooledRun, pool
 from db.records import EvidencedValue, Quantity, RunOutcome, RunQuantity
 from db.run_rows import source_id
 from db.session import write
-from db.stack_store import stacks_with_points, supersede_older
+from db.stack_store import contradicted_marks, stacks_with_points, supersede_older
+from db.stack_times import VALIDATING
 
 Row = dict[str, Any]
 
 _TABLES = Base.metadata.tables
-# Any number will do, as long as nobody else takes the same one in the same database.
-_ADVISORY_LOCK = 4_671_207
 _QUANTITIES = {str(each): each for each in RunQuantity}
 _IDS_A_STATEMENT = 1000  # both databases admit only so many parameters
 
 # A run of schema 0001 has no outcome, and none of the conditions that tell points apart.
 # Nor is a run that was to check a prediction evidence for the next one.
-VALIDATING = "advisor validate"
-"""How the command begins of a campaign whose runs check predictions."""
 _RUNS = """
 SELECT r.* FROM runs r
 JOIN campaigns g ON g.campaign = r.campaign
@@ -63,6 +60,8 @@ class HarvestReport:
     kept: int = 0
     superseded: tuple[tuple[str, str], ...] = ()
     """Software stacks that were marked now, each with the newer one: all of its runs are later."""
+    contradicted: tuple[tuple[str, str], ...] = ()
+    """Marks that the runs contradict: the older stack was measured after the newer one began."""
 
     @property
     def points(self) -> int:
@@ -85,14 +84,18 @@ def _harvest(connection: Connection, cluster: str) -> HarvestReport:
     for point in pool(_runs(connection, cluster)):
         counts[_store(connection, point)] += 1
     new = stacks_with_points(connection, cluster) - known
-    superseded = supersede_older(connection, cluster, new, f"{VALIDATING} %")
-    return HarvestReport(cluster, **counts, superseded=superseded)
+    superseded = supersede_older(connection, cluster, new)
+    contradicted = contradicted_marks(connection, cluster)
+    return HarvestReport(cluster, **counts, superseded=superseded, contradicted=contradicted)
 
 
 def _lock(connection: Connection) -> None:
-    """Two harvests at once would both add the same point; SQLite lets one writer in anyway."""
+    """Two harvests at once would both add the same point; SQLite lets one writer in anyway.
+
+    Not an advisory lock, which any role can take and keep: this one needs the right to write.
+    """
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+        connection.execute(text("LOCK TABLE operating_points IN SHARE ROW EXCLUSIVE MODE"))
 
 
 def _runs(connection: Connection, cluster: str) -> list[PooledRun]:

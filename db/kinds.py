@@ -34,6 +34,8 @@ class Column:
 @dataclass(frozen=True, slots=True)
 class Kind:
     """One kind of row. `optional` columns may be absent from a file and then stay as they are.
+    What `decided_here` names, a file fills in for new rows only: of a row that is there, what is
+    stored stays.
 
     `is_catalogue`: what the program says of itself, and no measurement. A bundle brings it to a
     database that lacks it, and changes nothing of it, since a bundle may be older than the program.
@@ -45,6 +47,7 @@ class Kind:
     renamed: Mapping[str, Column] = field(default_factory=dict)
     constants: Mapping[str, str] = field(default_factory=dict)
     optional: tuple[str, ...] = ()
+    decided_here: tuple[str, ...] = ()
     is_catalogue: bool = False
 
     @property
@@ -101,6 +104,7 @@ KINDS = (
         "software_stacks",
         rows.SoftwareStackRow,
         optional=("superseded_by",),
+        decided_here=("superseded_by",),
     ),
     Kind("architectures", "architectures", rows.ArchitectureRow, is_catalogue=True),
     Kind("mechanisms", "mechanisms", rows.MechanismRow, is_catalogue=True),

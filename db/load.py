@@ -21,7 +21,7 @@ from db.kinds import KINDS, Kind, to_table
 from db.models import Base
 from db.resources import resource_dir
 from db.schema import check_schema
-from db.session import open_engine, writing
+from db.session import open_engine, write
 
 _CAPABILITIES = Base.metadata.tables["architecture_capabilities"]
 
@@ -82,8 +82,10 @@ def _load(url: str, parts: Iterable[Iterable[RawRow]]) -> LoadReport:
     engine = open_engine(url)
     try:
         check_schema(engine)
-        with writing(engine) as connection:
-            return _together(_store_all(connection, part) for part in parsed)
+        return write(
+            engine,
+            lambda connection: _together(_store_all(connection, part) for part in parsed),
+        )
     except IntegrityError as error:
         raise files.invalid([f"the database refuses a row: {error.orig}"]) from error
     finally:
@@ -223,13 +225,12 @@ def _unknown_reference(row: _Parsed, names: tuple[str, ...], value: Key, known: 
 def _store(connection: Connection, kind: Kind, rows: list[_Parsed]) -> Counts:
     stored = stored_rows(connection, kind)
     new = [row.values for row in rows if row.key not in stored]
-    changed = [
-        row.values
+    there = [
+        (row.key, {name: row.values[name] for name in row.values if name not in kind.decided_here})
         for row in rows
-        if row.key in stored
-        and not row.raw.adds
-        and not row.values.items() <= stored[row.key].items()
+        if row.key in stored and not row.raw.adds
     ]
+    changed = [values for key, values in there if not values.items() <= stored[key].items()]
     if new:
         connection.execute(insert(kind.sql_table), [_own(kind, values) for values in new])
     for values in changed:

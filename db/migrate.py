@@ -1,7 +1,7 @@
 """Upgrades, downgrades and checks a schema. Alembic without its ini file, so a wheel can do it.
 
 SQLite: a copy of the file is made first, and the whole migration is one transaction that other
-processes wait for. PostgreSQL: one transaction under an advisory lock.
+processes wait for. PostgreSQL: one transaction under a lock, begun again after an outage.
 """
 
 import errno
@@ -23,7 +23,7 @@ from sqlalchemy import Connection, Engine, create_engine, inspect, text
 from db.errors import NotADatabaseError, NotFoundError, UnreachableError
 from db.models import Base
 from db.resources import resource_dir
-from db.schema import HEAD, check_schema, read_revision
+from db.schema import HEAD, VERSION_TABLE, check_schema, read_revision
 from db.session import (
     explain,
     filesystem_of,
@@ -32,7 +32,7 @@ from db.session import (
     reading,
     refuse_network_filesystem,
     sqlite_path,
-    writing,
+    write,
 )
 from db.views import VIEWS
 
@@ -113,14 +113,19 @@ def _publish(partial: Path, path: Path) -> None:
 
 def _migrate(url: str, to: str, run: Callable[[Config, str], None]) -> Migrated:
     engine = open_engine(url, foreign_keys=False)
+
+    def change(connection: Connection) -> None:
+        _lock(connection)
+        run(_config(connection), to)
+        _refuse_dangling(connection)
+
     try:
         before = read_revision(engine)
         _require_known(before, to)
-        backup = _back_up(sqlite_path(url), before) if before and before != to else None
-        with writing(engine) as connection:
-            _lock(connection)
-            run(_config(connection), to)
-            _refuse_dangling(connection)
+        if before == (None if to == "base" else to):
+            return Migrated(before, before, None)  # which takes no right to write
+        backup = _back_up(sqlite_path(url), before) if before else None
+        write(engine, change)
         return Migrated(before, read_revision(engine), backup)
     finally:
         engine.dispose()
@@ -150,9 +155,23 @@ def _config(connection: Connection) -> Config:
 
 
 def _lock(connection: Connection) -> None:
+    """Two migrations at once would both make the same tables.
+
+    Where there is a version table this is a lock on it, which needs the right to write; an advisory
+    lock any role can take and keep.
+    """
     # SQLite's transaction has begun IMMEDIATE, which is a lock already.
-    if connection.dialect.name == "postgresql":
+    if connection.dialect.name != "postgresql":
+        return
+    if not _has_version_table(connection):
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
+    if _has_version_table(connection):  # perhaps made while this one waited
+        connection.execute(text(f"LOCK TABLE {VERSION_TABLE} IN SHARE ROW EXCLUSIVE MODE"))
+
+
+def _has_version_table(connection: Connection) -> bool:
+    found = connection.execute(text("SELECT to_regclass(:name)"), {"name": VERSION_TABLE})
+    return found.scalar() is not None
 
 
 def _refuse_dangling(connection: Connection) -> None:

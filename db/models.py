@@ -914,6 +914,12 @@ class OperatingPoint(Base):
         positive("group_timeout_s"),
         one_of("outcome", PointOutcome),
         Index(None, "cluster"),
+        # For excerpts (db/excerpt_queries.py): kinds of points, and in each the order of the sizes.
+        Index(
+            "ix_operating_points_kind",
+            *("cluster", "architecture", "mechanism", "workload", "trace", "software_stack"),
+            *("outcome", "interval_steps", "state_bytes", "point_id"),
+        ),
     )
 
     point_id: Mapped[Key]

@@ -1,7 +1,8 @@
 """When a database is away for a moment, and how long it is waited for.
 
-A connection is dropped, a server restarts, two transactions stand in each other's way: what was
-asked for can be asked again. Anything else is not tried twice.
+A connection is dropped, a server restarts or has no place left, two transactions stand in each
+other's way, a lock is held for long: what was asked for can be asked again. Anything else is not
+tried twice.
 """
 
 import time
@@ -15,21 +16,32 @@ LONGEST_PAUSE_S = 2.0
 
 _STATES = frozenset(
     {
-        *("40001", "40P01"),  # serialization failure, deadlock
+        *("40001", "40P01", "55P03"),  # serialization failure, deadlock, a lock held for too long
         *("57P01", "57P02", "57P03"),  # the server goes down, went down, comes up
         *("57P05", "25P03"),  # a session was idle for too long
     }
 )
 _CONNECTION_STATES = "08"
-_COMES_OR_GOES = ("the database system is", "terminating connection")
-"""What a server says that is there and lets nobody in yet, or no more."""
+# What hinders a connection has no SQLSTATE in libpq, only the server's words, in its language.
+_COMES_OR_GOES = (
+    *("the database system is", "terminating connection"),
+    *("too many clients already", "too many connections for"),
+    "connection slots are reserved",
+)
+"""What a server says that is there and lets nobody in yet, or no more, or no more at once."""
+_FINAL = (
+    *("authentication failed", "no password supplied", "pg_hba.conf", "permission denied"),
+    *("not permitted to log in", "does not exist"),
+)
+"""What it says to whom it will not let in later either. In a language in which these words do not
+stand there, it is waited for in vain."""
 
 T = TypeVar("T")
 
 
 def is_outage(error: BaseException, was_reached: bool) -> bool:
     """Whether PostgreSQL's error passes by itself: the connection is gone, the server goes down or
-    comes up, or two transactions stood in each other's way.
+    comes up or is full, or transactions stood in each other's way.
 
     `was_reached`: whether this process reached the database before. One that never did and is
     refused has more likely a wrong address than a server that restarts.
@@ -49,7 +61,7 @@ def _is_away(message: str, was_reached: bool) -> bool:
     """Of what hinders a connection, which has no code: whether it passes."""
     if any(words in message for words in _COMES_OR_GOES):
         return True
-    return was_reached and "FATAL" not in message  # FATAL: it answered, and does not want us
+    return was_reached and not any(words in message for words in _FINAL)
 
 
 def again(action: Callable[[], T], is_passing: Callable[[Exception], bool], patience_s: float) -> T:

@@ -13,6 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, RowMapping, bindparam, text
 
 from db.errors import NotFoundError
+from db.excerpt import EXCERPT_POINTS, MOST_POINTS, Near
+from db.excerpt_queries import has_more_than, read_excerpt
 from db.records import (
     Architecture,
     Arrivals,
@@ -45,6 +47,7 @@ from db.records import (
     ValidatedRun,
     ValidationRole,
 )
+from db.stack_times import measured_again, measured_stacks
 from db.stacks import points_that_count
 
 _ARCHITECTURES = """
@@ -58,14 +61,18 @@ ORDER BY a.architecture, c.capability
 _POINTS = """
 SELECT p.point_id, p.cluster, p.architecture, p.mechanism, p.workload, p.state_bytes,
   p.software_stack, k.batch_per_rank, p.interval_steps, p.replicas, p.lead_s, p.trace, p.storage,
-  p.group_timeout_s, p.world_size, p.outcome, p.note,
+  p.group_timeout_s, p.world_size, p.nodes, p.failure_domain, p.outcome, p.note,
   v.quantity, v.value, v.evidence, v.missing_reason, v.n, v.dispersion, v.dispersion_kind,
   v.low, v.high, v.conditions, v.source_id, v.run_id, v.table_ref
 FROM operating_points p
 JOIN workloads k ON k.workload = p.workload
 LEFT JOIN operating_point_values v ON v.point_id = p.point_id
-WHERE p.cluster = :cluster
 """
+
+_POINTS_OF_CLUSTER = text(f"{_POINTS} WHERE p.cluster = :cluster")
+_POINTS_NAMED = text(f"{_POINTS} WHERE p.point_id IN :ids").bindparams(
+    bindparam("ids", expanding=True)
+)
 
 _SOURCES = text("SELECT * FROM sources WHERE source_id IN :ids ORDER BY source_id").bindparams(
     bindparam("ids", expanding=True)
@@ -114,14 +121,27 @@ def software_stacks(connection: Connection, cluster: str) -> dict[str, SoftwareS
     return {each.software_stack: each for each in sorted(found, key=lambda s: s.software_stack)}
 
 
-def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
+def cluster_evidence(
+    connection: Connection, cluster: str, near: Near | None = None
+) -> ClusterEvidence:
     """All that is known of one cluster, in ten statements.
 
+    A question says what it is about by `near`, and is given an excerpt of the operating points
+    where there are very many of them (db/excerpt.py).
     Raises NotFoundError, which lists the clusters that there are.
     """
     found = _cluster(connection, cluster)
     stacks = software_stacks(connection, cluster)
-    points, set_aside = points_that_count(operating_points(connection, cluster), stacks)
+    architectures = _architectures(connection)
+    excerpt = None
+    if near is not None and has_more_than(connection, cluster, MOST_POINTS):
+        excerpt, ids = read_excerpt(
+            connection, cluster, near, architectures, stacks, EXCERPT_POINTS
+        )
+        listed = _points_named(connection, ids)
+    else:
+        listed = operating_points(connection, cluster)
+    points, set_aside = points_that_count(listed, stacks)
     calibrations = _calibrations(connection, cluster)
     fits = calibration_fits(connection, cluster)
     values = (value for point in (*points, *set_aside) for value in point.values.values())
@@ -129,7 +149,7 @@ def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
     named |= {each.value.source_id for each in calibrations} | {fit.source_id for fit in fits}
     return ClusterEvidence(
         cluster=found,
-        architectures=_architectures(connection),
+        architectures=architectures,
         mechanisms=_mechanisms(connection),
         compatibility=_compatibility(connection),
         points=points,
@@ -139,7 +159,18 @@ def cluster_evidence(connection: Connection, cluster: str) -> ClusterEvidence:
         validations=validated_runs(connection, cluster),
         stacks=stacks,
         set_aside=set_aside,
+        excerpt=excerpt,
+        gone_back_to=_gone_back_to(connection, cluster, stacks),
     )
+
+
+def _gone_back_to(
+    connection: Connection, cluster: str, stacks: Mapping[str, SoftwareStack]
+) -> tuple[tuple[str, str], ...]:
+    """Where none is superseded, no statement asks for the times of the runs."""
+    if all(stack.superseded_by is None for stack in stacks.values()):
+        return ()
+    return measured_again(measured_stacks(connection, cluster), stacks)
 
 
 def _sources(connection: Connection, named: Iterable[str | None]) -> dict[str, Source]:
@@ -180,9 +211,11 @@ def evidence_version(evidence: ClusterEvidence) -> str:
     """SHA-256 over every record of the evidence in a fixed order, as 64 hexadecimal digits. What is
     measured on another cluster does not change it."""
     records: list[Any] = [
-        *(evidence.cluster, *evidence.points, *evidence.calibrations, *evidence.fits),
+        *(evidence.cluster, *evidence.points, *evidence.set_aside),
+        *(*evidence.calibrations, *evidence.fits),
         *evidence.validations,
         *(stack for stack in evidence.stacks.values() if stack.superseded_by is not None),
+        *([] if evidence.excerpt is None else [evidence.excerpt]),
     ]
     for mapping in (
         evidence.architectures,
@@ -198,14 +231,16 @@ def evidence_version(evidence: ClusterEvidence) -> str:
 def _plain(value: Any) -> Any:
     """What `json` does not know: records as their fields, sets in order.
 
-    A mark that is not there is left out, so that answers from before there were any still count as
-    given from the same evidence.
+    Marks and nodes that are not there are left out, so that answers
+    from before there were any still count as given from the same evidence.
     """
     if isinstance(value, frozenset):
         return sorted(value)
     found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, OperatingPoint) and value.superseded_by is None:
-        del found["superseded_by"]
+    if isinstance(value, OperatingPoint):
+        for name in ("superseded_by", "nodes", "failure_domain"):
+            if found[name] is None:
+                del found[name]
     return found
 
 
@@ -265,8 +300,16 @@ def _compatibility(connection: Connection) -> dict[tuple[str, str], Compatibilit
 
 def operating_points(connection: Connection, cluster: str) -> tuple[OperatingPoint, ...]:
     """The operating points of a cluster with all their values, sorted; none of an unknown one."""
+    return _points(connection.execute(_POINTS_OF_CLUSTER, {"cluster": cluster}).mappings())
+
+
+def _points_named(connection: Connection, ids: Iterable[str]) -> tuple[OperatingPoint, ...]:
+    return _points(connection.execute(_POINTS_NAMED, {"ids": list(ids)}).mappings())
+
+
+def _points(found: Iterable[RowMapping]) -> tuple[OperatingPoint, ...]:
     points: dict[str, list[RowMapping]] = {}
-    for row in _rows(connection, _POINTS, cluster=cluster):
+    for row in found:
         points.setdefault(row["point_id"], []).append(row)
     # Sorted here, because a PostgreSQL database sorts text by its own locale.
     return tuple(_point(rows) for _, rows in sorted(points.items()))

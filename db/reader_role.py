@@ -21,6 +21,7 @@ from db.views import VIEWS
 
 STATEMENT_TIMEOUT_S = 60.0
 IDLE_TRANSACTION_TIMEOUT_S = 600.0
+_LONGEST_MS = 2_147_483_647  # about 24 days and 20 hours: what the server holds in an integer
 OBJECTS = (*sorted(Base.metadata.tables), *sorted(VIEWS), VERSION_TABLE)
 """All that is ours."""
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,62}")
@@ -91,17 +92,26 @@ _MORE_THAN_READING = """
 SELECT r.rolsuper OR r.rolcreaterole OR r.rolcreatedb OR r.rolreplication OR r.rolbypassrls
     AS is_powerful,
   r.rolname = current_user AS is_me,
-  EXISTS (SELECT 1 FROM pg_auth_members m WHERE m.member = r.oid) AS is_member,
-  EXISTS (SELECT 1 FROM pg_class c WHERE c.relowner = r.oid) AS is_owner
+  EXISTS (SELECT 1 FROM pg_auth_members m WHERE m.member = r.oid) AS is_member
 FROM pg_roles r
 WHERE r.rolname = :name
+"""
+_OWNED = """
+SELECT CASE WHEN d.dbid IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+  THEN pg_describe_object(d.classid, d.objid, d.objsubid)
+  ELSE 'something in another database' END
+FROM pg_shdepend d
+JOIN pg_roles r ON r.oid = d.refobjid
+WHERE d.refclassid = CAST('pg_authid' AS regclass) AND d.deptype = 'o' AND r.rolname = :name
+ORDER BY 1
+LIMIT 1
 """
 _WRITABLE = """
 SELECT c.relname
 FROM pg_class c
 WHERE c.relnamespace = CAST(:schema AS regnamespace) AND c.relname = ANY(:objects)
-  AND has_table_privilege(CAST(:name AS TEXT), c.oid,
-    'INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')
+  AND (has_table_privilege(CAST(:name AS TEXT), c.oid, 'DELETE, TRUNCATE, TRIGGER')
+    OR has_any_column_privilege(CAST(:name AS TEXT), c.oid, 'INSERT, UPDATE, REFERENCES'))
 ORDER BY 1
 LIMIT 1
 """
@@ -121,6 +131,12 @@ def require_name(name: str) -> None:
         )
 
 
+def require_time_limit(limit_s: float) -> None:
+    """Raises RoleRefusedError for what the server does not take, or takes for no limit."""
+    if not 1.0 <= limit_s * 1000.0 <= _LONGEST_MS:
+        raise RoleRefusedError("the time limit must be from 1ms to 24d, such as 60s")
+
+
 def require_server(url: str) -> None:
     """Raises RoleRefusedError for a SQLite file, with what to do instead."""
     if sqlite_path(url) is not None:
@@ -133,18 +149,23 @@ def require_server(url: str) -> None:
 def look(engine: Engine, name: str) -> Place:
     """Where the tables are, and whether there is a role of that name.
 
-    Raises RoleRefusedError on SQLite and for a malformed name, and as `check_schema` does.
+    Raises RoleRefusedError on SQLite, for a malformed name, and for a role that could do more than
+    read; and as `check_schema` does.
     """
     require_name(name)
     require_server(engine.url.render_as_string(hide_password=False))
     check_schema(engine)
-    return read(engine, lambda connection: _place(connection, name))
+    return read(engine, lambda connection: _look(connection, name))
 
 
-def _place(connection: Connection, name: str) -> Place:
+def _look(connection: Connection, name: str) -> Place:
     row = connection.execute(text(_PLACE), {"name": name}).mappings().one()
-    functions = _functions(connection, "public")
-    return Place(**row, large_object_functions=functions)
+    place = Place(**row, large_object_functions=_functions(connection, "public"))
+    if place.role_exists:
+        _refuse_more_than_reading(connection, name, place)
+    else:
+        _refuse_writing(connection, name, "public", place)  # which would be the role's as well
+    return place
 
 
 def _functions(connection: Connection, role: str) -> tuple[str, ...]:
@@ -170,8 +191,6 @@ def make_reader(
     place = look(engine, name)
 
     def change(connection: Connection) -> Reader:
-        if place.role_exists:
-            _refuse_more_than_reading(connection, name, place)
         verifier = None if password is None else _verifier(connection, name, password)
         for statement in statements(
             place,
@@ -210,7 +229,11 @@ def statements(
     keep_public: bool = False,
     role_exists: bool = False,
 ) -> list[str]:
-    """The SQL that makes the role; `verifier` is the digest of its password. Pure."""
+    """The SQL that makes the role; `verifier` is the digest of its password. Pure.
+
+    Raises RoleRefusedError for a time limit that is none.
+    """
+    require_time_limit(statement_timeout_s)
     role, schema, database = _quoted(name), _quoted(place.schema), _quoted(place.database)
     password = "" if verifier is None else f" PASSWORD '{verifier}'"
     found = [] if role_exists else [f"CREATE ROLE {role} LOGIN{password}"]
@@ -263,20 +286,31 @@ def _verifier(connection: Connection, name: str, password: str) -> str:
 
 def _refuse_more_than_reading(connection: Connection, name: str, place: Place) -> None:
     row = connection.execute(text(_MORE_THAN_READING), {"name": name}).mappings().one()
-    values = {"name": name, "schema": _quoted(place.schema), "objects": list(OBJECTS)}
-    writable = connection.execute(text(_WRITABLE), values).scalar()
-    reasons = {
-        "it is the role that asks": row["is_me"],
-        "it is a superuser, or may make roles or databases": row["is_powerful"],
-        "it is a member of another role": row["is_member"],
-        "it owns tables": row["is_owner"],
-        f"it may write to {writable}": writable is not None,
-    }
-    for reason, holds in reasons.items():
+    owned = connection.execute(text(_OWNED), {"name": name}).scalar()
+    everybody = set(_can_still(connection, "public", place))
+    own = [each for each in _can_still(connection, name, place) if each not in everybody]
+    for reason, holds in (
+        ("it is the role that asks", row["is_me"]),
+        ("it is a superuser, or may make roles or databases", row["is_powerful"]),
+        ("it is a member of another role", row["is_member"]),
+        (f"it owns {owned}", owned is not None),
+        (f"it was given the right to {own[0] if own else ''}", bool(own)),
+    ):
         if holds:
-            raise RoleRefusedError(
-                f"the role {name} can do more than read: {reason}; choose another name"
-            )
+            raise _refused(name, reason)
+    _refuse_writing(connection, name, name, place)
+
+
+def _refuse_writing(connection: Connection, name: str, role: str, place: Place) -> None:
+    """Where `role` may write to anything of ours, be it to one column."""
+    values = {"name": role, "schema": _quoted(place.schema), "objects": list(OBJECTS)}
+    writable = connection.execute(text(_WRITABLE), values).scalar()
+    if writable is not None:
+        raise _refused(name, f"it may write to {writable}")
+
+
+def _refused(name: str, reason: str) -> RoleRefusedError:
+    return RoleRefusedError(f"the role {name} can do more than read: {reason}; choose another name")
 
 
 def _can_still(connection: Connection, name: str, place: Place) -> Iterator[str]:
@@ -297,10 +331,12 @@ def _url_of(engine: Engine, name: str) -> str:
     return shown(url.render_as_string(hide_password=True))
 
 
-def script(place: Place, name: str, lines: Sequence[str]) -> Iterable[str]:
+def script(
+    place: Place, name: str, lines: Sequence[str], *, asks_password: bool = True
+) -> Iterable[str]:
     """The statements for an administrator's psql; `\\password` asks for it and sends its digest."""
     yield f"-- in the database {place.database}, as a superuser or as the owner of its tables"
     for line in lines:
         yield f"{line};"
-    if not place.role_exists:
+    if asks_password and not place.role_exists:
         yield f"\\password {_quoted(name)}"

@@ -5,7 +5,7 @@ exist (infinite, not run, ...) is None and says why in `missing_reason`; it is n
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from typing import Any
@@ -342,6 +342,10 @@ class OperatingPoint:
     values: Mapping[Quantity, EvidencedValue] = field(default_factory=dict)
     superseded_by: str | None = None
     """The newest software stack, where the point was measured under an older one."""
+    nodes: int | None = None
+    """None: all ranks were on one node, or the source does not say."""
+    failure_domain: str | None = None
+    """The largest that its faults took at once; None as for `nodes`, or there was no fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -543,6 +547,20 @@ class ValidatedRun:
         return self.observed_s is not None and self.observed_s > self.covered_s
 
 
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """Which operating points were read of a cluster that has very many (db/excerpt.py).
+
+    `read` of the `held` ones that count on these architectures, those nearest to the state size
+    (B); of other architectures none.
+    """
+
+    architectures: tuple[str, ...]
+    state_bytes: int
+    held: int
+    read: int
+
+
 @dataclass(frozen=True, eq=False)
 class ClusterEvidence:
     """All that one database knows of one cluster; what the decision core reads.
@@ -566,6 +584,10 @@ class ClusterEvidence:
     set_aside: tuple[OperatingPoint, ...] = ()
     """Points of superseded software stacks in whose place newer ones stand (db/stacks.py); no
     answer is given from them."""
+    excerpt: Excerpt | None = None
+    """What was read, where that is not all; None is everything."""
+    gone_back_to: tuple[tuple[str, str], ...] = ()
+    """Superseded software stacks that were measured last, each with the one marked as newer."""
 
     @cached_property
     def points_by_pair(self) -> Mapping[tuple[str, str], tuple[OperatingPoint, ...]]:
@@ -576,13 +598,28 @@ class ClusterEvidence:
         return {pair: tuple(points) for pair, points in found.items()}
 
     @cached_property
-    def kept(self) -> dict[object, Any]:
+    def kept(self) -> dict[tuple[str, tuple[object, ...]], Any]:
         """What others computed from this evidence, kept for as long as it lives."""
         return {}
 
     def points_of(self, architecture: str, mechanism: str) -> tuple[OperatingPoint, ...]:
         """The points of one pair; none where it was not measured."""
         return self.points_by_pair.get((architecture, mechanism), ())
+
+    def with_pair(
+        self, architecture: str, mechanism: str, points: Mapping[str, OperatingPoint]
+    ) -> "ClusterEvidence":
+        """The same evidence, of one pair with these points only, by id, each in the place of the
+        one that has its id now. What was computed of it is not kept."""
+        pair = (architecture, mechanism)
+        left_out = {p.point_id for p in self.points_of(*pair)} - points.keys()
+        listed = (p for p in self.points if p.point_id not in left_out)
+        other = replace(self, points=tuple(points.get(p.point_id, p) for p in listed))
+        # The other pairs are as they were: nothing looks at all points again.
+        of_pair = (points[p.point_id] for p in self.points_of(*pair) if p.point_id in points)
+        by_pair = {**self.points_by_pair, pair: tuple(of_pair)}
+        other.__dict__["points_by_pair"] = {key: held for key, held in by_pair.items() if held}
+        return other
 
 
 @dataclass(frozen=True, slots=True)
@@ -696,6 +733,8 @@ class Exposure:
     post_failure_throughput: EvidencedValue
     aggregate_slowdown: EvidencedValue | None
     resumed: EvidencedValue | None
+    superseded_by: str | None = None
+    """The software stack that is newer than the one that this was measured under."""
 
 
 @dataclass(frozen=True, slots=True)

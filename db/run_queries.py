@@ -13,7 +13,7 @@ from sqlalchemy import Connection, RowMapping, bindparam, text
 
 from db.errors import NotFoundError
 from db.pooling import Mean, mean_of
-from db.queries import operating_points
+from db.queries import operating_points, software_stacks
 from db.records import (
     Detector,
     Exposure,
@@ -24,6 +24,7 @@ from db.records import (
     RunSummary,
     RunValidity,
 )
+from db.stacks import points_that_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,15 @@ class RunFilter:
     outcome: RunOutcome | None = None
     validity: RunValidity | None = None
     profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountingExposure:
+    """The exposures that count, marked where they are of superseded software."""
+
+    exposures: tuple[Exposure, ...]
+    set_aside: int
+    """How many others are of superseded software, and measured anew since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,14 +197,35 @@ def _no_run(connection: Connection, run_id: str) -> str:
 def exposure(connection: Connection, cluster: str) -> tuple[Exposure, ...]:
     """What a lost worker does to each architecture, in order of architecture and point.
 
-    From published points and from measured ones alike; none for a cluster without any.
+    From published points and from measured ones alike; none for a cluster without any. Of every
+    software stack: see `exposure_that_counts`.
     """
-    points = {point.point_id: point for point in operating_points(connection, cluster)}
+    return _exposure_of(connection, cluster, operating_points(connection, cluster))
+
+
+def exposure_that_counts(connection: Connection, cluster: str) -> CountingExposure:
+    """The same without what was measured anew under newer software (db/stacks.py)."""
+    points = operating_points(connection, cluster)
+    counting, _ = points_that_count(points, software_stacks(connection, cluster))
+    marks = {point.point_id: point.superseded_by for point in counting}
+    every = _exposure_of(connection, cluster, points)
+    marked = tuple(
+        dataclasses.replace(each, superseded_by=marks[each.point_id])
+        for each in every
+        if each.point_id in marks
+    )
+    return CountingExposure(marked, len(every) - len(marked))
+
+
+def _exposure_of(
+    connection: Connection, cluster: str, points: Iterable[OperatingPoint]
+) -> tuple[Exposure, ...]:
+    by_id = {point.point_id: point for point in points}
     statement = text(
         "SELECT point_id, backend, detector, n, halts FROM exposure_view WHERE cluster = :cluster"
     )
     rows = connection.execute(statement, {"cluster": cluster}).mappings()
-    return tuple(sorted(_exposures(rows, points), key=lambda e: (e.architecture, e.point_id)))
+    return tuple(sorted(_exposures(rows, by_id), key=lambda e: (e.architecture, e.point_id)))
 
 
 def _exposures(

@@ -60,6 +60,23 @@ _POSTGRESQL: Mapping[str, Any] = {
 }
 """Of every connection, unless the URL says otherwise; in seconds, but tcp_user_timeout in ms."""
 
+_SESSION: dict[str, str] = {
+    # The server's side of the same: what a client that is gone holds is free after a minute.
+    "tcp_keepalives_idle": "30s",
+    "tcp_keepalives_interval": "10s",
+    "tcp_keepalives_count": "3",
+    "idle_in_transaction_session_timeout": "60s",
+    # Whoever waits for a lock for longer begins again (db/outages.py), and says so in the end.
+    "lock_timeout": f"{BUSY_TIMEOUT_S:g}s",
+}
+"""Of every session, where neither the URL nor the role nor the server says otherwise."""
+# Not by the connection's `options`: poolers refuse them, and they would go before the role's own.
+_SET = """
+SELECT set_config(s.name, ours.value, false)
+FROM unnest(%s::text[], %s::text[]) AS ours (name, value)
+JOIN pg_settings s ON s.name = ours.name AND s.source = 'default'
+"""
+
 T = TypeVar("T")
 _reached: set[URL] = set()
 """The PostgreSQL databases to which this process had a connection."""
@@ -94,8 +111,20 @@ def _open_postgresql(url: URL) -> Engine:
     """Looks at a connection before it is used again: it may have been dropped meanwhile."""
     arguments = {name: value for name, value in _POSTGRESQL.items() if name not in url.query}
     engine = create_engine(url, connect_args=arguments, pool_pre_ping=True)
-    event.listen(engine, "connect", lambda *_: _reached.add(url))
+    event.listen(engine, "connect", lambda connection, _: _begin_session(connection, url))
     return engine
+
+
+def _begin_session(connection: Any, url: URL) -> None:
+    """Of a connection of the driver that was made just now."""
+    _reached.add(url)
+    try:
+        connection.autocommit = True
+        connection.execute(_SET, ([*_SESSION], [*_SESSION.values()]))
+        connection.autocommit = False
+    except BaseException:
+        connection.close()  # nobody else will
+        raise
 
 
 def _connect_sqlite(path: Path, foreign_keys: bool) -> sqlite3.Connection:
@@ -263,6 +292,15 @@ def _explain_sqlite(cause: sqlite3.Error, name: str) -> DatabaseError | None:
 
 # Classes of SQLSTATE: connection, authorization, no such database, resources, shutdown.
 _UNREACHABLE_STATES = ("08", "28", "3D", "53", "57P")
+_IN_THE_WAY = "another session was in the way, and nothing was changed: try again"
+_HINDERED: Mapping[str, str] = {
+    "40001": _IN_THE_WAY,
+    "40P01": _IN_THE_WAY,
+    "55P03": "another session holds what this one needs: try again when it is done",
+    "57014": "ask for less, or let the statements of this role run for longer "
+    "(`advisor db reader NAME --time-limit`)",
+}
+"""What to do about an error that is no mistake of anybody, by SQLSTATE."""
 
 
 def _explain_postgresql(cause: BaseException, name: str) -> DatabaseError | None:
@@ -272,6 +310,8 @@ def _explain_postgresql(cause: BaseException, name: str) -> DatabaseError | None
         return ReadOnlyError(_only_reads(name))
     if state == "42501":
         return UnreachableError(f"{name}: {message}: name a role that may")
+    if state in _HINDERED:
+        return UnreachableError(f"{name}: {_primary(cause) or message}: {_HINDERED[state]}")
     if state == "25P03" or state.startswith(_UNREACHABLE_STATES):
         return UnreachableError(f"{name}: {message}")
     if not state and type(cause).__name__ == "OperationalError":
@@ -279,6 +319,12 @@ def _explain_postgresql(cause: BaseException, name: str) -> DatabaseError | None
     if not state and type(cause).__name__ == "ProgrammingError":
         return NotADatabaseError(f"{name}: {message}")
     return None
+
+
+def _primary(cause: BaseException) -> str | None:
+    """The server's message without what it adds: the statement, who waited for whom."""
+    found: str | None = getattr(getattr(cause, "diag", None), "message_primary", None)
+    return found
 
 
 def refuse_network_filesystem(

@@ -2,7 +2,6 @@
 superseded, by hand or because a newer one was measured after them."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from sqlalchemy import Connection, Engine, RowMapping, select, text, update
@@ -14,33 +13,17 @@ from db.queries import software_stacks
 from db.records import SoftwareStack
 from db.run_record import EnvironmentPart
 from db.run_rows import measured_stack
-from db.session import writing
+from db.session import write
+from db.stack_times import Measured, contradicted, measured_stacks
 from db.stacks import newer_stacks
 
 _STACKS = Base.metadata.tables["software_stacks"]
 _VERSIONS = ("python", "cuda", "nccl")
-_MEASURED = """
-SELECT r.software_stack, MIN(r.started_at) AS first_at, MAX(r.started_at) AS last_at
-FROM runs r
-JOIN campaigns g ON g.campaign = r.campaign
-WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
-  AND r.software_stack IS NOT NULL AND g.command NOT LIKE :left_out
-GROUP BY r.software_stack
-"""
 _WITH_POINTS = """
 SELECT DISTINCT software_stack
 FROM operating_points
 WHERE cluster = :cluster AND software_stack IS NOT NULL
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """When a stack was measured: when its first and its last run started."""
-
-    software_stack: str
-    first_at: str
-    last_at: str
 
 
 def add_stack(connection: Connection, cluster: str, environment: EnvironmentPart) -> str:
@@ -69,23 +52,29 @@ def stacks_with_points(connection: Connection, cluster: str) -> frozenset[str]:
 
 
 def supersede_older(
-    connection: Connection, cluster: str, new: Collection[str], left_out: str
+    connection: Connection, cluster: str, new: Collection[str]
 ) -> tuple[tuple[str, str], ...]:
     """Marks every stack whose last run was before the first one of a newer stack; (old, newer).
 
     Only where one of the two is among the `new` stacks, so that a mark that was taken off by hand
     stays off. Stacks whose runs overlap in time are left alone, as are those whose runs are
-    elsewhere. `left_out`: how commands look whose runs make no operating points.
+    elsewhere.
     """
     if not new:
         return ()
-    stacks = software_stacks(connection, cluster)
-    rows = connection.execute(text(_MEASURED), {"cluster": cluster, "left_out": left_out})
-    found = tuple(Measured(**row) for row in rows.mappings())
-    marked = successions(found, stacks, new)
+    # First the runs: a stack that another process adds meanwhile is among the stacks then.
+    measured = measured_stacks(connection, cluster)
+    marked = successions(measured, software_stacks(connection, cluster), new)
     for old, newer in marked:
         _mark(connection, old, newer)
     return marked
+
+
+def contradicted_marks(connection: Connection, cluster: str) -> tuple[tuple[str, str], ...]:
+    """The marks, (old, newer), that the runs of the two stacks contradict by now; left as they are,
+    since a person may have made them."""
+    measured = measured_stacks(connection, cluster)
+    return contradicted(measured, software_stacks(connection, cluster))
 
 
 def successions(
@@ -119,20 +108,22 @@ def supersede(engine: Engine, old: str, newer: str) -> str | None:
     Raises NotFoundError, which lists the stacks that there are, and InvalidDataError where the two
     are of different clusters or the newer one is superseded by the old one.
     """
-    with writing(engine) as connection:
-        cluster = _stack(connection, old)["cluster"]
-        stacks = software_stacks(connection, cluster)
-        if newer not in stacks:
-            _stack(connection, newer)
-            raise InvalidDataError(
-                f"{newer!r} is a software stack of another cluster; those of {cluster!r} are "
-                f"{', '.join(sorted(stacks))}"
-            )
-        if newer == old or old in newer_stacks(stacks).get(newer, ()):
-            raise InvalidDataError(_ring(old, newer))
-        before = stacks[old].superseded_by
-        _mark(connection, old, newer)
-    return before
+    return write(engine, lambda connection: _supersede(connection, old, newer))
+
+
+def _supersede(connection: Connection, old: str, newer: str) -> str | None:
+    cluster = _stack(connection, old)["cluster"]
+    stacks = software_stacks(connection, cluster)
+    if newer not in stacks:
+        _stack(connection, newer)
+        raise InvalidDataError(
+            f"{newer!r} is a software stack of another cluster; those of {cluster!r} are "
+            f"{', '.join(sorted(stacks))}"
+        )
+    if newer == old or old in newer_stacks(stacks).get(newer, ()):
+        raise InvalidDataError(_ring(old, newer))
+    _mark(connection, old, newer)
+    return stacks[old].superseded_by
 
 
 def _ring(old: str, newer: str) -> str:
@@ -146,10 +137,16 @@ def _ring(old: str, newer: str) -> str:
 
 def reinstate(engine: Engine, name: str) -> str | None:
     """Takes the mark off a stack; what superseded it, None if nothing did. Raises NotFoundError."""
-    with writing(engine) as connection:
-        before = _stack(connection, name)["superseded_by"]
+    before: str | None = None
+
+    def change(connection: Connection) -> str | None:
+        nonlocal before
+        # Again None where it was committed, and the answer was lost.
+        before = _stack(connection, name)["superseded_by"] or before
         _mark(connection, name, None)
-    return None if before is None else str(before)
+        return before
+
+    return write(engine, change)
 
 
 def _stack(connection: Connection, name: str) -> RowMapping:

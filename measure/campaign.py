@@ -17,17 +17,19 @@ from types import FrameType
 from typing import Any
 
 from measure.architectures import registry as architectures
-from measure.errors import HarnessError, ShapeError, UsageError
+from measure.errors import HarnessError, LostNodeError, ShapeError, UsageError
 from measure.folder_lock import only_one
 from measure.interfaces.capabilities import ArchitectureEntry, Capability
 from measure.job_spec import JobSpec
 from measure.mechanisms import registry as mechanisms
+from measure.nodes.remote import check_place, is_local
 from measure.profiles import Profile, profile_named
 from measure.rank.event_log import boot_id, read_log
 from measure.results.environment import environment, host_memory_bytes, storage_of
 from measure.results.rank_log import Clock, sorted_out
 from measure.results.run_record import FILE_NAME, Surroundings, run_record, utc, write_record
-from measure.results.verdict import Run
+from measure.results.verdict import Run, unplanned_loss_of_a_node
+from measure.run_folder import RunFolder
 from measure.supervisor.detect import limits_of
 from measure.supervisor.elect import Traits
 from measure.supervisor.observed import Ending
@@ -174,12 +176,14 @@ class Campaign:
         self._plan, self._tell = plan, emit
         self._starter = RankStarter()
         self._stop_asked = False
+        self._run_folder: RunFolder | None = None
         self._listener = os.getppid() if has_listener else None
 
     def run(self) -> bool:
         """Runs every cell; False when it was interrupted, after the current run was ended."""
         plan, finished = self._plan, 0
         check_folder(plan.folder / plan.campaign)
+        _check_nodes(plan.cells)
         around = self._surroundings(plan.cells[0].job)
         self._emit("plan", self.planned(around))
         with signals_noted(self._ask_to_stop):
@@ -201,6 +205,7 @@ class Campaign:
         plan, finished = self._plan, 0
         folder = plan.folder / plan.campaign
         check_folder(folder, is_new=bool(plan.cells))
+        _check_nodes(plan.cells)
         with ExitStack() as stack:
             stack.enter_context(only_one(folder))
             around = self._surroundings(plan.cells[0].job) if plan.cells else None
@@ -263,8 +268,14 @@ class Campaign:
 
     def _run_or_fail(self, number: int, of: int, cell: Cell, around: Surroundings) -> None:
         try:
-            self._run_cell(number, of, cell, around)
-        except HarnessError:
+            try:
+                self._run_cell(number, of, cell, around)
+            except LostNodeError:
+                if self._is_over():
+                    raise
+                # Once more: if the node is really gone, its agent will not come.
+                self._run_cell(number, of, cell, around)
+        except (HarnessError, UsageError):
             raise
         except Exception as error:
             traceback.print_exc(file=sys.stderr)
@@ -273,7 +284,9 @@ class Campaign:
 
     def _emit(self, event: str, fields: dict[str, Any]) -> None:
         """Says what happened. Where nobody hears it any more, the campaign ends in order: an
-        error here would leave ranks behind."""
+        error here would leave ranks behind. Of a run that is another process's now, nothing."""
+        if self._run_folder is not None and self._run_folder.is_taken:
+            return
         try:
             self._tell(event, fields)
         except OSError:
@@ -304,9 +317,11 @@ class Campaign:
         try:
             put_aside(folder)
             folder.mkdir(parents=True)
-            ours = folder.stat().st_ino
-            record = self._measured(number, cell, folder, around)
-            _require_same(folder, ours)
+            self._run_folder = RunFolder(folder)
+            try:
+                record = self._measured(number, cell, folder, around)
+            finally:
+                self._run_folder.require_own()
             path = write_record(record, folder)
         except OSError as error:
             raise HarnessError(
@@ -335,7 +350,7 @@ class Campaign:
             limits_of(job, cell.profile),
             folder,
             on_phase=lambda phase: self._emit("phase", {"run": number, "phase": phase}),
-            interrupted=self._is_over,
+            interrupted=self._is_over_or_taken,
             traits=_traits(job, entry),
         )
         # Both clocks at one instant: logs of other hosts are set against it.
@@ -343,13 +358,18 @@ class Campaign:
         seen = supervisor.run(self._starter)
         began = Clock(seen.began_at, seen.began_at + wall_ahead, boot_id())
         logs = [
-            sorted_out(rank, read_log(folder / f"rank-{rank}.jsonl"), began)
+            sorted_out(rank, read_log(folder / f"rank-{rank}.jsonl"), began, seen.shift_of(rank))
             for rank in range(len(seen.ranks))
         ]
         built = (log.first("built") for log in logs)
         optimizer = next((e["optimizer"] for e in built if e and e["optimizer"]), "")
         run = Run(job, entry, seen, logs)
+        _require_nodes(run)
         return run_record(run, around, cell.as_record(optimizer), started_at)
+
+    def _is_over_or_taken(self) -> bool:
+        assert self._run_folder is not None
+        return self._is_over() or self._run_folder.look()
 
     def _surroundings(self, job: JobSpec) -> Surroundings:
         plan = self._plan
@@ -368,11 +388,20 @@ class Campaign:
         )
 
 
-def _require_same(folder: Path, inode: int) -> None:
-    """HarnessError where another process has put the folder aside to run the cell anew: a scheduler
-    that lost sight of a node starts its task elsewhere, while the first one may still run."""
-    if folder.stat().st_ino != inode:
-        raise HarnessError(f"{folder}: another process runs this cell now")
+def _check_nodes(cells: Sequence[Cell]) -> None:
+    """UsageError if some are on several nodes, which could not come here: said before anything
+    runs, as it would stop every one of them."""
+    if any(cell.job.nodes > 1 for cell in cells):
+        check_place()
+
+
+def _require_nodes(run: Run) -> None:
+    """LostNodeError where a host was lost without a fault of the schedule: that shows nothing of
+    the mechanism, and whoever lends the hosts decides what becomes of the job. On nodes that are
+    parts of this host it is the run's own doing."""
+    lost = unplanned_loss_of_a_node(run)
+    if lost and not is_local() and run.seen.ending is not Ending.INTERRUPTED:
+        raise LostNodeError(f"{run.job.run_id}: {lost}")
 
 
 def cluster_here(name: str, command: str, ranks: int, device: str, folder: Path) -> dict[str, Any]:

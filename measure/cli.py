@@ -8,7 +8,8 @@ line on stderr. With --on-demand the cells of `run` are handed in on stdin one b
 
 A scheduler's jobs are made with two more: `plan` says the plan that `run` would follow, or that it
 is `refused` and why, and `task FILE NUMBER` runs one task of a file of tasks; its events, and
-`task-started` and `stopped`, go into a file beside it.
+`task-started` and `stopped`, go into a file beside it. `torchrun` is what torchrun runs once on
+each host: `run` on the first one, an agent of a node on the others.
 Exit codes: 0 done, 1 the harness failed, 2 the request is at fault, 130 interrupted.
 """
 
@@ -24,7 +25,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from measure.errors import MeasureError, MissingLibraryError, UsageError
+from measure.errors import MeasureError, MissingLibraryError, TakenOverError, UsageError
 from measure.faults.traces import PAPER_TRACES
 from measure.nodes.command import add_options as add_node
 from measure.units import size_bytes
@@ -71,13 +72,35 @@ def _require_torch() -> None:
 
 
 def _run(options: argparse.Namespace, command: str) -> int:
+    return _run_plan(options, _plan(options, command))
+
+
+def _run_plan(options: argparse.Namespace, plan: "Plan") -> int:
     from measure.campaign import Campaign
 
-    plan = _plan(options, command)
     emit = _emit_json if options.events else _emit_text()
     campaign = Campaign(plan, emit, has_listener=options.events)
     done = campaign.serve(sys.stdin) if options.on_demand else campaign.run()
     return 0 if done else _INTERRUPTED_EXIT_CODE
+
+
+def _run_under_torchrun(options: argparse.Namespace, command: str) -> int:
+    """On the first host cells, on as many nodes as there are hosts; on the others their agents."""
+    from measure.nodes.torchrun import joined
+
+    hosts = joined()
+    if hosts.host:
+        return hosts.serve()
+    options.nodes = options.nodes or hosts.count
+    plan = _plan(options, command)
+    most = max((cell.job.nodes for cell in plan.cells), default=1)
+    if most > hosts.count:
+        raise UsageError(
+            f"these runs are on {most} nodes, and torchrun has {hosts.count}: give it"
+            f" --nnodes {most}, on every host"
+        )
+    with hosts.supervising(plan.folder):
+        return _run_plan(options, plan)
 
 
 def _say_plan(options: argparse.Namespace, command: str) -> int:
@@ -103,15 +126,19 @@ def _say_plan(options: argparse.Namespace, command: str) -> int:
 
 def _run_task(options: argparse.Namespace, _command: str) -> int:
     from measure.campaign import Campaign
-    from measure.task_file import emit_to, events_path, read_task
+    from measure.nodes.slurm_step import agents_of_job, most_nodes
+    from measure.task_file import agents_log, emit_to, events_path, read_task
 
     task = read_task(options.file, options.number)
     emit = emit_to(events_path(options.file, options.number))
     emit("task-started", _scheduled_as())
     try:
-        done = Campaign(task.plan, emit).run_task(task.handed)
+        log = agents_log(options.file, options.number)
+        with agents_of_job(most_nodes(task.handed), log):
+            done = Campaign(task.plan, emit).run_task(task.handed)
     except MeasureError as error:
-        emit("stopped", {"reason": " ".join(str(error).split())})
+        if not isinstance(error, TakenOverError):  # the file is that other process's too
+            emit("stopped", {"reason": " ".join(str(error).split())})
         raise
     return 0 if done else _INTERRUPTED_EXIT_CODE
 
@@ -189,12 +216,15 @@ def _calibrate(options: argparse.Namespace, command: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     description = __doc__.partition("\n\n")[0]
     parser = argparse.ArgumentParser("python -m measure", description=description)
-    commands = parser.add_subparsers(required=True, metavar="run, calibrate, plan, task or node")
+    commands = parser.add_subparsers(
+        required=True, metavar="run, calibrate, plan, task, node or torchrun"
+    )
     _add_run(commands.add_parser("run", help="run cells, write their records"))
     _add_calibrate(commands.add_parser("calibrate", help="measure this machine's paths"))
     _add_plan(commands.add_parser("plan", help="say what `run` would run"))
     _add_task(commands.add_parser("task", help="run one task of a file of tasks"))
     add_node(commands.add_parser("node", help="serve as one node of several"))
+    _add_torchrun(commands.add_parser("torchrun", help="run cells on hosts of a torchrun"))
     return parser
 
 
@@ -218,6 +248,11 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument(
         "--elsewhere", action="store_true", help="for another machine: a GPU need not be here"
     )
+
+
+def _add_torchrun(parser: argparse.ArgumentParser) -> None:
+    _add_run(parser)
+    parser.set_defaults(action=_run_under_torchrun)
 
 
 def _add_task(task: argparse.ArgumentParser) -> None:

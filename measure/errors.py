@@ -6,6 +6,8 @@ MeasureError
 │   └── MissingLibraryError   a library that this request needs is not installed
 ├── InfeasibleError   a pair or a cell cannot work here at all; that is its result
 └── HarnessError         the harness itself could not run (full disk, no port, no process)
+    ├── TakenOverError    another process runs the same cell: this one says nothing more of it
+    └── LostNodeError     a node was lost that no fault had struck
 """
 
 
@@ -32,3 +34,11 @@ class InfeasibleError(MeasureError):
 
 class HarnessError(MeasureError):
     """The harness itself could not run; nothing is known of the mechanism."""
+
+
+class TakenOverError(HarnessError):
+    """Another process runs the same cell now, and speaks for it."""
+
+
+class LostNodeError(HarnessError):
+    """A node was lost in a run, and no fault of its schedule was it: the run shows nothing."""

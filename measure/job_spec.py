@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
 
@@ -81,7 +81,8 @@ class JobSpec:
     def to_json(self) -> str:
         """The job as JSON text, which `from_json` reads. On one node it is the text that it was
         before there were several: digests and run ids stay."""
-        told = {**asdict(self), "schedule": self.schedule.to_json()}
+        told = {each.name: getattr(self, each.name) for each in fields(self)}
+        told["schedule"] = self.schedule.to_json()
         if self.nodes == 1:
             del told["nodes"]
         return json.dumps(told)

@@ -1,6 +1,5 @@
 """From what a person asked to the cells that will run; everything is checked here, before."""
 
-import hashlib
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -129,16 +128,14 @@ def is_baseline(cell: Cell) -> bool:
 def named(cells: Sequence[Cell], campaign: str) -> list[Cell]:
     """The cells under their run ids, none twice: `campaign/a2-ft1-f1-s0`. Cells that differ in
     what the id does not say (an interval, a lead) have a few digits of their digest in it."""
-    cells = list({cell.job.to_json(): cell for cell in cells}.values())
+    found = {(_stem(cell), _digest(cell), cell.job.seed): cell for cell in cells}
     digests: dict[str, set[str]] = {}
-    for cell in cells:
-        digests.setdefault(_stem(cell), set()).add(_digest(cell))
+    for stem, digest, _ in found:
+        digests.setdefault(stem, set()).add(digest)
     return [
-        replace(cell, job=replace(cell.job, run_id=f"{campaign}/{stem}-s{cell.job.seed}"))
-        for cell in cells
-        for stem in [
-            _stem(cell) if len(digests[_stem(cell)]) == 1 else f"{_stem(cell)}-{_digest(cell)}"
-        ]
+        replace(cell, job=replace(cell.job, run_id=f"{campaign}/{name}-s{seed}"))
+        for (stem, digest, seed), cell in found.items()
+        for name in [stem if len(digests[stem]) == 1 else f"{stem}-{digest[:6]}"]
     ]
 
 
@@ -150,8 +147,7 @@ def _stem(cell: Cell) -> str:
 
 def _digest(cell: Cell) -> str:
     """What tells a cell's configuration from another's, whatever its seed and its id."""
-    job = replace(cell.job, run_id="", seed=0)
-    return hashlib.sha256(job.to_json().encode()).hexdigest()[:6]
+    return replace(cell.job, run_id="", seed=0).digest()
 
 
 def all_architectures(names: Iterable[str]) -> list[str]:

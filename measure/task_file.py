@@ -60,6 +60,11 @@ def events_path(path: Path, number: int) -> Path:
     return path.with_name(f"{path.stem}-{number}.jsonl")
 
 
+def agents_log(path: Path, number: int) -> Path:
+    """What the agents of a task on several nodes print: `job-1-5-nodes.log` beside `job-1.json`."""
+    return path.with_name(f"{path.stem}-{number}-nodes.log")
+
+
 def emit_to(path: Path) -> Emit:
     """Appends each event as a line. The file is closed in between: what another host sees of a file
     on a shared file system is what was closed."""

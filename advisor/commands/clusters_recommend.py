@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from advisor.comparison.same_scenario import ClusterAnswer, Recommend
+    from db.excerpt import Near
     from db.records import ClusterEvidence
 
 _NUMERIC = (2, 3, 4, 5, 7, 8, 10, 11)
@@ -44,11 +45,12 @@ def recommend(
     each cluster. A cluster that has no answer says why.
     """
     from advisor.comparison.same_scenario import answers
-    from advisor.evidence import opened
+    from advisor.evidence import near_to, opened
 
+    inputs = scenario_input(options)
     with opened(db_url) as engine:
-        evidences = _evidences(engine, cluster)
-    found = answers(evidences, scenario_input(options), _recommending(not no_uncertainty))
+        evidences = _evidences(engine, cluster, near_to(inputs))
+    found = answers(evidences, inputs, _recommending(not no_uncertainty))
     if fmt == "table":
         _echo_table(found)
         return
@@ -62,20 +64,20 @@ def recommend(
     echo_csv(header, [[row[name] for name in header] for row in rows])
 
 
-def _evidences(engine: "Engine", cluster: str | None) -> "list[ClusterEvidence]":
+def _evidences(engine: "Engine", cluster: str | None, near: "Near") -> "list[ClusterEvidence]":
     """Of the clusters named, in their order; of all, in order of name, without any."""
     from advisor.errors import UserError
     from advisor.evidence import every_evidence, load_evidence
 
     if cluster is None:
-        found = every_evidence(engine)
+        found = every_evidence(engine, near)
         if not found:
             raise UserError("the database holds no cluster yet: run `advisor db load` first")
         return found
     names = tuple(dict.fromkeys(name.strip() for name in cluster.split(",") if name.strip()))
     if not names:
         raise UserError("no cluster is named: write names separated by commas")
-    return [load_evidence(engine, name) for name in names]
+    return [load_evidence(engine, name, near) for name in names]
 
 
 def _recommending(uncertainty: bool) -> "Recommend":

@@ -8,6 +8,7 @@ import click
 from advisor.commands.options import database_option, format_option, input_option
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.errors import UserError
+from advisor.printable import printable
 from advisor.recommendation import Candidate, Crossover
 from advisor.scenario import RestoreBasis, Scenario
 from advisor.units import format_bytes, format_duration, format_percent
@@ -33,7 +34,8 @@ def command(a: str, b: str, fmt: str, db_url: str | None, **options: Any) -> Non
     Beside it stands the paper's shortcut dC/dO, which leaves out that the number of failures grows
     with the overhead too; both for published and for calibrated restore times.
     """
-    from advisor.commands.permissive import permissive_input
+    from advisor.characterization import what_was_read
+    from advisor.commands.permissive import near_of, permissive_input
     from advisor.defaults import resolve
     from advisor.evidence import load_evidence, opened
 
@@ -41,11 +43,14 @@ def command(a: str, b: str, fmt: str, db_url: str | None, **options: Any) -> Non
     if pair[0] == pair[1]:
         raise UserError(f"{pair[0]} against itself never crosses: name two mechanisms")
     with opened(db_url) as engine:
-        evidence = load_evidence(engine, options["cluster"])
+        evidence = load_evidence(engine, options["cluster"], near_of(options))
         inputs = permissive_input(options | {"mechanisms": pair}, evidence, needs_mtbf=False)
         scenario = resolve(inputs, evidence)
     rows = [_row(evidence, scenario, basis, pair) for basis in RestoreBasis]
     _print(scenario, pair, rows, fmt)
+    if fmt == "table":
+        for words in what_was_read(evidence):
+            echo(printable(f"  {words}"))
 
 
 def _row(

@@ -249,8 +249,7 @@ def reader(
 
     if password_env and no_password:
         raise UserError("--password-env and --no-password contradict each other: give one of them")
-    if time_limit_s <= 0.0:
-        raise UserError("the time limit must be more than 0, such as 60s")
+    reader_role.require_time_limit(time_limit_s)
     reader_role.require_name(name)
     url = database_url(db_url)
     reader_role.require_server(url)
@@ -265,7 +264,9 @@ def reader(
                 keep_public=keep_public,
                 role_exists=place.role_exists,
             )
-            echo("\n".join(reader_role.script(place, name, lines)))
+            asks_password = not no_password
+            shown = reader_role.script(place, name, lines, asks_password=asks_password)
+            echo("\n".join(shown))
             return
         password = None
         if password_env or not (no_password or place.role_exists):

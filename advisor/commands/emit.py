@@ -149,13 +149,13 @@ def _answer(
     scenario: Path | None,
     options: dict[str, Any],
 ) -> "tuple[Recommendation, ClusterEvidence]":
-    from advisor.evidence import answer, ask, load_evidence
+    from advisor.evidence import answer, ask, load_evidence, near_to
     from advisor.saved import load
     from advisor.scenario_file import read_scenario_file
 
     if recommendation_id:
         saved = load(engine, recommendation_id)
-        return saved, load_evidence(engine, saved.scenario.cluster)
+        return saved, load_evidence(engine, saved.scenario.cluster, near_to(saved.scenario))
     inputs = read_scenario_file(scenario) if scenario else scenario_input(options)
     question = ask(engine, inputs)
     return answer(question), question.evidence

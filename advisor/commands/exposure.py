@@ -1,5 +1,6 @@
 """`advisor exposure`: what a lost worker does to each architecture."""
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ import click
 
 from advisor.commands.options import database_option, format_option, input_option
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
+from advisor.printable import printable
 
 if TYPE_CHECKING:
     from advisor.exposure import ClusterExposure, LearningRow
@@ -39,7 +41,12 @@ def command(cluster: str | None, fmt: str, db_url: str | None) -> None:
 
 
 def _echo_table(cluster: str, found: "ClusterExposure") -> None:
-    from advisor.reports.run_words import EXPOSURE_HEADER, exposure_rows, shared_conditions
+    from advisor.reports.run_words import (
+        EXPOSURE_HEADER,
+        exposure_rows,
+        exposure_software_lines,
+        shared_conditions,
+    )
 
     if not found.exposures:
         echo(f"Nothing is known of it on {cluster}: no run without a mechanism.")
@@ -48,12 +55,14 @@ def _echo_table(cluster: str, found: "ClusterExposure") -> None:
     everywhere = "".join(f", {words}" for words in shared_conditions(found.exposures))
     echo(f"{cluster}, no mechanism{everywhere}; throughput in samples/s/rank; ± is 95 %, n runs")
     echo_table(EXPOSURE_HEADER, exposure_rows(found.exposures, found.first_detections))
+    for line in exposure_software_lines(found.exposures, found.set_aside):
+        echo(printable(f"warning: {line}"))
     for row in found.learning:
         echo("")
-        echo(_learning_words(row))
+        echo(_learning_words(row, found.learning))
 
 
-def _learning_words(row: "LearningRow") -> str:
+def _learning_words(row: "LearningRow", every: Iterable["LearningRow"]) -> str:
     from advisor.reports.run_words import mean_words
     from advisor.units import format_duration, format_number
 
@@ -61,8 +70,11 @@ def _learning_words(row: "LearningRow") -> str:
     struck, calm = learning.with_fault, learning.without_fault
     verdict = "a difference" if learning.differs else "no detectable difference"
     p_value = "" if learning.p_value is None else f" (Welch, p = {format_number(learning.p_value)})"
-    return (
-        f"{row.architecture.upper()} on {row.workload}: in the {format_duration(learning.window_s)}"
+    several = len({each.software_stack for each in every}) > 1
+    under = f" under {row.software_stack}" if several else ""
+    return printable(
+        f"{row.architecture.upper()} on {row.workload}{under}: in the "
+        f"{format_duration(learning.window_s)}"
         f" after the fault the loss went down by {mean_words(struck)} (n = {struck.n}), in runs"
         f" without a fault by {mean_words(calm)} (n = {calm.n}): {verdict}{p_value}."
     )
@@ -89,6 +101,7 @@ def _row(found: "ClusterExposure", exposure: Any) -> dict[str, Any]:
         "group_timeout_s": exposure.group_timeout_s,
         "n": exposure.n,
         "halts": exposure.halts,
+        "superseded_by": exposure.superseded_by,
         "first_detection_s": first.value if first else None,
         **{name: value.value if value else None for name, value in values.items()},
     }
@@ -106,5 +119,6 @@ def _json(cluster: str, found: "ClusterExposure") -> dict[str, Any]:
             }
             for exposure in found.exposures
         ],
+        "set_aside": found.set_aside,
         "learning": [{**asdict(row), "differs": row.learning.differs} for row in found.learning],
     }

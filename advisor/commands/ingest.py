@@ -92,8 +92,8 @@ def _follow(
         refused += len(report.refused)
         total += len(report.runs) + len(report.refused)
         if report.runs or report.refused:
-            clusters = sorted({run.cluster for run in report.runs if run.is_new})
-            _echo(report, _harvested(engine, clusters), fmt, is_line=True)
+            # Known runs too: whoever stored them may have been stopped before it pooled them.
+            _echo(report, _harvested(engine, report.clusters), fmt, is_line=True)
             came_at = time.monotonic()
         if is_last:
             break
@@ -150,6 +150,12 @@ def harvest_words(report: "HarvestReport") -> str:
         said += f"; {report.kept} came in a bundle, without their runs, and stay as they are"
     for old, newer in report.superseded:
         said += f"\n{printable(old)} is superseded by {printable(newer)}, which was measured later"
+    for old, newer in report.contradicted:
+        said += (
+            f"\n{printable(old)} is marked as superseded by {printable(newer)}, and was measured "
+            "after the first run of that: where both were measured, its points are set aside; "
+            f"`advisor db supersede --undo {printable(old)}` lets them count"
+        )
     return said
 
 
@@ -160,5 +166,10 @@ def harvest_json(report: "HarvestReport") -> dict[str, Any]:
         "added": report.added,
         "updated": report.updated,
         "kept": report.kept,
-        "superseded": [{"old": old, "newer": newer} for old, newer in report.superseded],
+        "superseded": _marks(report.superseded),
+        "contradicted": _marks(report.contradicted),
     }
+
+
+def _marks(pairs: "Sequence[tuple[str, str]]") -> list[dict[str, str]]:
+    return [{"old": old, "newer": newer} for old, newer in pairs]

@@ -1,15 +1,16 @@
-"""`advisor measure`: runs training under faults, here or under SLURM, and stores what it shows."""
+"""`advisor measure`: runs training under faults, here or on a cluster, stores what it shows."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from advisor.commands import slurm_options
+from advisor.commands import launcher_options
 from advisor.commands.ingest import harvest_json, harvest_words
 from advisor.commands.measured_database import check_database, opened_once
 from advisor.commands.options import (
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from advisor.campaign_summary import TupleSummary
     from advisor.launchers.launcher import Launcher
     from advisor.launchers.local import LocalLauncher
+    from advisor.launchers.slurm.launched import SlurmLauncher
+    from advisor.launchers.torchrun.launched import TorchrunLauncher
     from db.campaign_store import Target
     from db.pooling import Mean
 
@@ -81,6 +84,13 @@ _MOST_SEEDS = 20
 @click.option("--seeds", type=int, metavar="N", help="Runs of each tuple.  [default: 1]")
 @click.option("--first-seed", type=int, metavar="N", help="Seed of the first.  [default: 0]")
 @click.option("--world-size", type=int, metavar="N", help="Ranks.  [default: 8]")
+@click.option(
+    "--nodes",
+    type=int,
+    metavar="N",
+    help="Nodes that the ranks are on, each lost as a whole: parts of this machine, nodes of a task"
+    " of SLURM, or torchrun's hosts.  [default: 1]",
+)
 @click.option(
     "--pg-timeout",
     "pg_timeout_s",
@@ -148,7 +158,7 @@ _MOST_SEEDS = 20
 @click.option("--resume", metavar="CAMPAIGN", help="Go on with a campaign that was interrupted.")
 @click.option("--cluster", metavar="NAME", help="Name of this machine.  [default: its own]")
 @folder_option("Where records go.")
-@slurm_options.launcher_options
+@launcher_options.launcher_options
 @format_option(("table", "json"), "table")
 @database_option
 def command(
@@ -167,7 +177,7 @@ def command(
     db_url: str | None,
     **options: Any,
 ) -> None:
-    """Train under faults, on this machine or under SLURM, and see what survives, and how it is
+    """Train under faults, here or on a cluster, and see what survives, and how it is
     brought back.
 
     Each run is stored as soon as it is done. Ctrl-C ends the current run and keeps what is done; a
@@ -179,62 +189,70 @@ def command(
     arguments = [f"--architecture={name}" for names in architectures for name in names]
     arguments += [f"--mechanism={name}" for names in mechanisms for name in names]
     arguments += [f"--trace={name}" for name in traces]
-    slurm = {name: options.pop(name) for name in slurm_options.NAMES}
+    where = {name: options.pop(name) for name in launcher_options.NAMES}
     chosen = {**options, "pg_timeout": _seconds(pg_timeout_s), "lead": _lead(lead_s)}
     arguments += ["--matrix"] if matrix else []
     arguments += _written(chosen)
     places = {"campaign_file": campaign_file, "folder": folder}
     if resume is not None:
         _refuse_beside_resume([*arguments, *_written(places)], target, max_seeds)
-        _report(_resumed(database_url(db_url), resume, slurm), fmt)
+        _report(_resumed(database_url(db_url), resume, where), fmt)
         return
     if not (architectures or matrix or campaign_file):
         raise UserError("say what to run: --architecture, --matrix, --campaign-file or --resume")
-    is_slurm = slurm_options.wants_slurm(slurm)
+    launcher = launcher_options.launcher_of(where)
     records = records_folder(folder)
     # The command is kept as evidence, also in other databases: places in it are as they were typed.
     said = [*arguments, *_written(places), *_targeted(target, max_seeds)]
-    said += slurm_options.said(slurm) if is_slurm else []
+    said += launcher_options.said(where)
     places = {"campaign_file": campaign_file and campaign_file.absolute(), "folder": records}
     arguments += [*_written(places), f"--command=advisor measure {shlex.join(said)}"]
     wanted = _target(target, options["seeds"] or 1, max_seeds)
-    if is_slurm:
-        _launch_slurm(database_url(db_url), arguments, records, slurm, wanted, fmt)
+    url = database_url(db_url)
+    if launcher == launcher_options.LOCAL:
+        _report(measure(url, harness_command(arguments), records, target=wanted), fmt)
         return
-    _report(measure(database_url(db_url), harness_command(arguments), records, target=wanted), fmt)
+    make = partial(_made, launcher, arguments, records, options["nodes"], where)
+    if where["dry_run"]:
+        echo(make(None).dry_run())
+        click.echo(_DRY_RUN[launcher], err=True)
+        return
+    _report(measure(url, folder=records, target=wanted, launcher=make), fmt)
 
 
-def _launch_slurm(
-    url: str,
+def _made(
+    launcher: str,
     arguments: Sequence[str],
     records: Path,
-    slurm: Mapping[str, Any],
-    target: "Target | None",
-    fmt: str,
-) -> None:
-    """A new campaign under SLURM; or what it would send there."""
+    nodes: int | None,
+    where: Mapping[str, Any],
+    local: "LocalLauncher | None",
+) -> "SlurmLauncher | TorchrunLauncher":
+    """The launcher of a new campaign that is not only on this machine."""
+    given = launcher_options.settings_in(where, launcher)
+    if launcher == launcher_options.TORCHRUN:
+        from advisor.launchers.torchrun.launched import TorchrunLauncher
+
+        on_interrupt = local.on_interrupt if local else lambda: None
+        return TorchrunLauncher(arguments, records, nodes, given, on_interrupt)
     from advisor.launchers.slurm.launched import SlurmLauncher
     from advisor.launchers.slurm.settings import SlurmSettings
 
-    settings = SlurmSettings().changed(slurm_options.settings_in(slurm))
-    launcher = SlurmLauncher(settings, arguments, records)
-    if slurm["dry_run"]:
-        echo(launcher.dry_run())
-        click.echo(_DRY_RUN, err=True)
-        return
-    _report(measure(url, folder=records, target=target, launcher=lambda _: launcher), fmt)
+    return SlurmLauncher(SlurmSettings().changed(given), arguments, records)
 
 
-def _resumed(url: str, campaign: str, slurm: Mapping[str, Any]) -> "Measured":
+def _resumed(url: str, campaign: str, where: Mapping[str, Any]) -> "Measured":
     """Goes on with a campaign, by the launcher that it was begun with."""
-    from advisor.launchers.slurm.launched import ResumingLauncher
+    from advisor.launchers.resuming import ResumingLauncher
 
-    if slurm["dry_run"]:
-        raise UserError("--dry-run shows what a new campaign would send: leave it, or --resume")
-    given = slurm_options.settings_in(slurm)
-    wanted = None if slurm["launcher"] is None else slurm["launcher"] == "slurm"
+    if where["dry_run"]:
+        raise UserError("--dry-run shows what a new campaign would start: leave it, or --resume")
+    names = (launcher_options.SLURM, launcher_options.TORCHRUN)
+    given = {name: launcher_options.settings_in(where, name) for name in names}
     return measure(
-        url, resume=campaign, launcher=lambda local: ResumingLauncher(local, given, wanted)
+        url,
+        resume=campaign,
+        launcher=lambda local: ResumingLauncher(local, given, where["launcher"]),
     )
 
 
@@ -367,10 +385,12 @@ def measure(
 
 
 _INTERRUPTING = "interrupted: the current run is being ended; Ctrl-C again does not wait"
-_DRY_RUN = (
-    "nothing was sent; the job makes the plan anew, with the devices and the hardware that it finds"
-    " on its node"
-)
+_DRY_RUN = {
+    launcher_options.SLURM: "nothing was sent; the job makes the plan anew, with the devices and"
+    " the hardware that it finds on its node",
+    launcher_options.TORCHRUN: "nothing was started; without --dry-run this host's command is"
+    " started here, its results are stored, and the other hosts are waited for",
+}
 
 
 def _echo_summary(measured: "Measured") -> None:

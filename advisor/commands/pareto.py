@@ -7,6 +7,7 @@ import click
 from advisor.commands.options import NAMES, database_option, format_option, input_option
 from advisor.commands.output import echo, echo_csv, echo_json, echo_table
 from advisor.decide import AXES, DEFAULT_AXES
+from advisor.printable import printable
 from advisor.recommendation import Candidate, Recommendation
 from advisor.reports.words import axis_words, evidence_code, steps
 from advisor.units import format_bytes
@@ -40,15 +41,19 @@ def command(axes: tuple[str, ...], fmt: str, db_url: str | None, **options: Any)
     Every mechanism that saves state and was measured takes part, at the interval at which it was
     measured. Lower is better on every axis.
     """
-    from advisor.commands.permissive import permissive_input
+    from advisor.characterization import what_was_read
+    from advisor.commands.permissive import near_of, permissive_input
     from advisor.defaults import resolve
     from advisor.evidence import Question, answer, load_evidence, opened
 
     with opened(db_url) as engine:
-        evidence = load_evidence(engine, options["cluster"])
+        evidence = load_evidence(engine, options["cluster"], near_of(options))
         inputs = permissive_input(options, evidence, needs_mtbf="expected-time" in axes)
         found = answer(Question(evidence, resolve(inputs, evidence)), axes)
     _print(found, fmt)
+    if fmt == "table":
+        for words in what_was_read(evidence):
+            echo(printable(f"  {words}"))
 
 
 def _print(found: Recommendation, fmt: str) -> None:

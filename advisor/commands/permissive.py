@@ -11,6 +11,7 @@ from advisor.characterization import require_architecture
 from advisor.errors import UserError
 from advisor.inputs import scenario_input
 from advisor.scenario import IntervalPolicy, ScenarioInput
+from db.excerpt import Near
 from db.records import ClusterEvidence
 
 ALWAYS_IN_TIME_S = 86_400.0
@@ -41,3 +42,8 @@ def permissive_input(
 def smallest_state_bytes(evidence: ClusterEvidence, architecture: str) -> int:
     """The smallest state size that was measured on the architecture."""
     return min(p.state_bytes for p in evidence.points if p.architecture == architecture)
+
+
+def near_of(options: Mapping[str, Any]) -> Near:
+    """What of a cluster with very many operating points such a command reads."""
+    return Near(options["architecture"], options["state_bytes"])

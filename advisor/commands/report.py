@@ -95,11 +95,11 @@ def _answer(engine: "Engine", scenario: Path | None, recommendation_id: str) -> 
 
 
 def _report(engine: "Engine", found: "Recommendation", *, is_saved: bool) -> "Report":
-    from advisor.evidence import load_evidence
+    from advisor.evidence import load_evidence, near_to
     from advisor.report import make_report, make_saved_report
     from db.queries import evidence_version
 
-    evidence = load_evidence(engine, found.scenario.cluster)
+    evidence = load_evidence(engine, found.scenario.cluster, near_to(found.scenario))
     if is_saved:
         return make_saved_report(found, evidence, evidence_version(evidence))
     return make_report(found, evidence)

@@ -197,6 +197,7 @@ def as_json(
         ],
         "goes_on": list(tuned.tiers.goes_on),
         "cautions": _reasons(tuned.tiers.cautions),
+        "warnings": list(tuned.tiers.warnings),
         "left_out": _reasons((*tuned.tiers.excluded, *tuned.left_out)),
     }
 
@@ -224,6 +225,7 @@ def _choice(tuned: "Tuned", choice: "Choice", found: "Simulated | None") -> dict
         "node_hours": choice.node_hours,
         "host_bytes_per_rank": choice.host_bytes_per_rank,
         "evidence": choice.evidence.value,
+        "is_superseded": choice.is_superseded,
         "at_stated_detection_s": choice.at_stated_s,
         "timeouts": [asdict(each) for each in choice.timeouts],
         "by_spares": [asdict(each) for each in choice.by_spares],

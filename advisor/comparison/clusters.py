@@ -1,7 +1,7 @@
 """Several clusters side by side: what each measured of every cell, and how they differ. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.comparison.calibrations import ComparedFit, compared_fits
 from advisor.comparison.difference import Difference, Uncertain, difference
@@ -41,13 +41,15 @@ class Counts:
     only_this: int
     more_than_chance: int
     maybe_chance: int
+    not_measured: int
+    """Of `both`: one of the two numbers is analytical, a design value or the like."""
     unlike: int
     """Of `both`: under conditions that differ."""
 
     @property
     def not_told(self) -> int:
-        """Nothing says how far one of the two numbers may be off."""
-        return self.both - self.more_than_chance - self.maybe_chance
+        """Both are measured, and nothing says how far one of the two may be off."""
+        return self.both - self.more_than_chance - self.maybe_chance - self.not_measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +121,7 @@ def _compared(row: Row) -> ComparedRow:
         numbers=row.numbers,
         differences=tuple(_difference(first, other) for other in others),
         unlike=tuple(
-            ()
-            if first is None or other is None
-            else unlike(row.key.compared, first.point, other.point)
+            () if first is None or other is None else unlike(row.key.compared, first, other)
             for other in others
         ),
     )
@@ -131,7 +131,11 @@ def _difference(first: Number | None, other: Number | None) -> Difference | None
     if first is None or other is None:
         return None
     a, b = uncertain(first.found), uncertain(other.found)
-    return None if a is None or b is None else difference(a, b)
+    if a is None or b is None:
+        return None
+    found = difference(a, b)
+    # What is not measured may be a bound: so many times a bound says nothing of the clusters.
+    return found if _are_measured(first, other) else replace(found, ratio=None)
 
 
 def _counts(cluster: str, found: Sequence[ComparedRow], place: int) -> Counts:
@@ -144,8 +148,13 @@ def _counts(cluster: str, found: Sequence[ComparedRow], place: int) -> Counts:
         only_this=sum(this and not first for first, this in has),
         more_than_chance=sum(d.is_more_than_chance is True for d, _ in both),
         maybe_chance=sum(d.is_more_than_chance is False for d, _ in both),
+        not_measured=sum(not _are_measured(row.numbers[0], row.numbers[place]) for _, row in both),
         unlike=sum(bool(row.unlike[place - 1]) for _, row in both),
     )
+
+
+def _are_measured(*numbers: Number | None) -> bool:
+    return all(n is not None and n.found.evidence in MEASURED for n in numbers)
 
 
 def has_value(number: Number | None) -> bool:

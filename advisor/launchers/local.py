@@ -16,26 +16,38 @@ _MOST_DEATHS = 2
 class LocalLauncher:
     """A harness as a child process, and one more for each that is killed.
 
-    `command` starts the first one; it says the plan where nothing is planned yet.
+    `command` starts the first one; it says the plan where nothing is planned yet. A launcher whose
+    harness is started otherwise is one of these with another `command_of` and `started`.
     """
+
+    revives = True
+    """Whether one more is started for one that was killed."""
 
     def __init__(
         self, command: Sequence[str] = (), on_interrupt: Callable[[], None] = lambda: None
     ) -> None:
-        self._command, self._on_interrupt = command, on_interrupt
+        self._command, self.on_interrupt = command, on_interrupt
         self._cell: OpenCell | None = None
         self._deaths: dict[int, int] = {}
 
+    def command_of(self, arguments: Sequence[str]) -> list[str]:
+        """What starts a harness with these arguments."""
+        return harness_command(arguments)
+
+    def started(self, command: Sequence[str]) -> Harness:
+        """A harness that was started by this command."""
+        return Harness(command, on_interrupt=self.on_interrupt)
+
     def launch(self, run: CampaignRun) -> Ended:
         """Runs the cells in their order."""
-        command = self._command if run.taken is None else _goes_on(run)
+        command = self._command if run.taken is None else self.command_of(_goes_on(run))
         while True:
-            with Harness(command, on_interrupt=self._on_interrupt) as child:
+            with self.started(command) as child:
                 run.on_lost = child.interrupt
-                if not self._follow(run, child):
+                if not self._follow(run, child) or not self.revives:
                     return child
             run.shown.say("the harness was killed; another one goes on")
-            command = _goes_on(run)
+            command = self.command_of(_goes_on(run))
 
     def _follow(self, run: CampaignRun, child: Harness) -> bool:
         """Hands the child cell after cell, until there is none or it ends; True if it was killed in
@@ -99,7 +111,7 @@ def _store_found(run: CampaignRun) -> None:
 
 
 def _goes_on(run: CampaignRun) -> list[str]:
-    """A harness for cells that are planned already."""
+    """The arguments of a harness for cells that are planned already."""
     taken = run.taken
     assert taken is not None
     told = {
@@ -110,4 +122,4 @@ def _goes_on(run: CampaignRun) -> list[str]:
         "first-seed": taken.seed,
         "created-at": taken.created_at,
     }
-    return harness_command([f"--{name}={value}" for name, value in told.items()])
+    return [f"--{name}={value}" for name, value in told.items()]

@@ -1,6 +1,6 @@
 """Mechanisms that act after a failure: only what was observed counts."""
 
-from advisor.characterization import alike, is_same, nearest_point, step_time_s, value_of
+from advisor.characterization import alike, is_same, nearest_point, step_time_of, value_of
 from advisor.optimizer import CostModel
 from advisor.prediction.limits import MAX_SLOWDOWN
 from advisor.prediction.outcome import NoPredictionError, Prediction
@@ -37,7 +37,7 @@ def predict_after_failure(
     _refuse_fewer_ranks(scenario, point, trail)
     # An observed recovery holds all of T_rec (Eq. (4)) and the step that ends it, which the job has
     # to make anyway; Eq. (5) adds regrouping and initialisation by itself.
-    step_s = step_time_s(evidence, point.architecture, point.workload) or 0.0
+    step_s = step_time_of(evidence, point) or 0.0
     recovery_s = max(trail.use(point, Quantity.RECOVERY) - step_s, 0.0)
     restore_s = recovery_s - scenario.regroup_s - scenario.init_s
     model = CostModel(

@@ -6,7 +6,7 @@ from advisor.characterization import (
     is_same,
     nearest_point,
     ratio_distance,
-    step_time_s,
+    step_time_of,
     value_of,
 )
 from advisor.prediction.outcome import NoPredictionError
@@ -75,7 +75,7 @@ def _holds_at(
     return (
         needed is not Quantity.OVERHEAD
         or is_same(scenario.state_bytes, point.state_bytes)
-        or step_time_s(evidence, point.architecture, point.workload) is not None
+        or step_time_of(evidence, point) is not None
     )
 
 

@@ -1,10 +1,12 @@
 """What one save costs the training, from the measured overhead: stall = O I t_step."""
 
+from dataclasses import dataclass
+
 from advisor.characterization import (
     is_same,
     nearest_step_time_s,
     ratio_distance,
-    step_time_s,
+    step_time_of,
     value_of,
 )
 from advisor.prediction.limits import MAX_STEP_TIME_RATIO, require_near
@@ -13,6 +15,7 @@ from advisor.rules import Rule
 from advisor.scenario import Scenario
 from advisor.units import format_duration, format_number
 from db.records import (
+    Cadence,
     ClusterEvidence,
     DispersionKind,
     Mechanism,
@@ -21,17 +24,37 @@ from db.records import (
     TransferPath,
 )
 
-_ALIKE = ("workload", "state_bytes", "world_size", "software_stack", "replicas", "storage")
+_ALIKE = (
+    *("workload", "state_bytes", "world_size", "nodes", "software_stack", "replicas", "storage"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredStall:
+    """What one save cost the training at a point (s), `between_saves_s` of its own steps apart.
+
+    By the saves' own clocks (`quantity` is SAVE), or overhead x `between_saves_s` (OVERHEAD).
+    """
+
+    stall_s: float
+    quantity: Quantity
+    between_saves_s: float
 
 
 def measured_stall(
-    mechanism: Mechanism, point: OperatingPoint, between_saves_s: float
-) -> tuple[float, Quantity]:
-    """What one save cost the training (s) at the point itself, without a rule between, and the
-    quantity that says so."""
-    trail = Trail()
+    evidence: ClusterEvidence, mechanism: Mechanism, point: OperatingPoint
+) -> MeasuredStall | None:
+    """The stall per save at the point itself, without a rule between.
+
+    None where its overhead has no value, or where nobody knows its interval or its step time.
+    """
+    step_s = step_time_of(evidence, point)
+    interval = 1 if mechanism.cadence is Cadence.EVERY_STEP else point.interval_steps
+    if not interval or step_s is None or value_of(point, Quantity.OVERHEAD) is None:
+        return None
+    trail, between_saves_s = Trail(), interval * step_s
     stall_s = stall_per_save_s(mechanism, point, between_saves_s, trail)
-    return stall_s, Quantity(trail.used[-1].quantity)
+    return MeasuredStall(stall_s, Quantity(trail.used[-1].quantity), between_saves_s)
 
 
 def closest_known(evidence: ClusterEvidence, point: OperatingPoint) -> OperatingPoint:
@@ -94,7 +117,7 @@ def stall_step_s(
 ) -> float:
     """The step time that turns the measured overhead into a stall per save (s). Raises
     NoPredictionError where the scenario's is too far from it."""
-    own_step_s = step_time_s(evidence, point.architecture, point.workload)
+    own_step_s = step_time_of(evidence, point)
     if own_step_s is None:
         return _unpublished_step_s(evidence, scenario, point, trail)
     if is_same(scenario.step_time_s, own_step_s):

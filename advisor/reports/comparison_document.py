@@ -5,6 +5,7 @@ from typing import Any
 
 from advisor.comparison.calibrations import ComparedFit
 from advisor.comparison.clusters import ComparedRow, Comparison
+from advisor.comparison.conditions import told
 from advisor.comparison.difference import Difference
 from advisor.comparison.matching import Number
 from advisor.comparison.same_scenario import ClusterAnswer
@@ -14,11 +15,12 @@ from db.records import ClusterEvidence, FittedNumber
 COMPARISON_FORMAT = "failbench-advisor-cluster-comparison"
 ANSWERS_FORMAT = "failbench-advisor-cluster-answers"
 VERSION = 1
-NUMBER_FIELDS = (
-    *("value", "missing", "n", "dispersion", "dispersion_kind", "evidence", "state_bytes"),
-    *("workload", "world_size", "interval_steps", "replicas", "lead_s", "group_timeout_s"),
-    *("point_id", "superseded_by"),
+_OF_VALUE = ("value", "missing", "n", "dispersion", "dispersion_kind", "evidence")
+_OF_POINT = (
+    *("state_bytes", "workload", "world_size", "interval_steps", "replicas", "lead_s"),
+    *("group_timeout_s", "nodes", "failure_domain", "point_id", "superseded_by"),
 )
+NUMBER_FIELDS = (*_OF_VALUE, *_OF_POINT, "backend", "detector", "way", "of_quantity")
 """What is said of one cluster's number."""
 
 
@@ -86,7 +88,9 @@ def number_fields(number: Number) -> dict[str, Any]:
         "dispersion": found.dispersion,
         "dispersion_kind": found.dispersion_kind.value if found.dispersion_kind else None,
         "evidence": found.evidence.value,
-        **{name: getattr(point, name) for name in NUMBER_FIELDS[6:]},
+        **{name: getattr(point, name) for name in _OF_POINT},
+        **asdict(told(point)),
+        "of_quantity": number.quantity.value,
     }
 
 

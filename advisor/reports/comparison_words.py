@@ -9,6 +9,7 @@ from advisor.comparison.matching import Compared, Number
 from advisor.comparison.same_scenario import ClusterAnswer
 from advisor.recommendation import Recommendation
 from advisor.reports.words import SUPERSEDED_MARK, evidence_code, label, probability, steps
+from advisor.uncertainty.spread import MEASURED
 from advisor.units import (
     format_bytes,
     format_bytes_per_s,
@@ -16,9 +17,17 @@ from advisor.units import (
     format_number,
     format_percent,
 )
-from db.records import Cluster, ClusterEvidence, FittedNumber, SoftwareStack
+from db.records import (
+    Cluster,
+    ClusterEvidence,
+    DispersionKind,
+    EvidencedValue,
+    FittedNumber,
+    SoftwareStack,
+)
 
 MISSING = "not measured"
+SPREAD_NOTE = "± is half the width of a 95 % interval, but where it is called a half range"
 ABSENT = "–"
 _NAMES = {
     Compared.OVERHEAD: "overhead",
@@ -107,7 +116,7 @@ def row_cells(row: ComparedRow) -> tuple[str, ...]:
         key.mechanism,
         key.trace or "",
         "" if key.interval_steps is None else str(key.interval_steps),
-        _states(row),
+        _sizes(row.numbers),
         compared_name(key.compared),
         number_words(key.compared, first),
     ]
@@ -122,33 +131,47 @@ def row_cells(row: ComparedRow) -> tuple[str, ...]:
 
 
 def number_words(compared: Compared, number: Number | None) -> str:
-    """`1.2 s ± 100 ms, n = 3`; marked where it was measured under superseded software."""
+    """`1.2 s ± 100 ms, n = 3`; what is no 95 % interval, or not measured, says so; marked where it
+    was measured under superseded software."""
     if number is None:
         return MISSING
     found = number.found
     if found.value is None:
         return MISSING if found.missing_reason is None else _reason(found.missing_reason.value)
     words = _value(compared, found.value)
-    if found.dispersion is not None:
-        words += f" ± {_value(compared, found.dispersion)}"
+    words += _spread(compared, found)
     if found.n:
         words += f", n = {found.n}"
+    if found.evidence not in MEASURED:
+        words += f", {_reason(found.evidence.value)}"
     return words + (SUPERSEDED_MARK if number.point.superseded_by is not None else "")
 
 
-def _states(row: ComparedRow) -> str:
-    """The state size of a row; where the clusters differ in it, each one's in their order."""
+def _spread(compared: Compared, found: EvidencedValue) -> str:
+    if found.dispersion is not None:
+        kind = " (half range)" if found.dispersion_kind is DispersionKind.HALF_RANGE else ""
+        return f" ± {_value(compared, found.dispersion)}{kind}"
+    if found.low is not None and found.high is not None:
+        return f" ({_value(compared, found.low)} to {_value(compared, found.high)})"
+    return ""
+
+
+def _sizes(numbers: Sequence[Number | None]) -> str:
+    """The state size of numbers; where the clusters differ in it, each one's in their order."""
     sizes = [
-        ABSENT if number is None else format_bytes(number.point.state_bytes)
-        for number in row.numbers
+        ABSENT if number is None else format_bytes(number.point.state_bytes) for number in numbers
     ]
     known = set(sizes) - {ABSENT}
     return known.pop() if len(known) == 1 else " | ".join(sizes)
 
 
-def size_words(number: Number) -> str:
-    """The state size that a number was measured at."""
-    return f"({format_bytes(number.point.state_bytes)})"
+def pair_words(row: ComparedRow, place: int) -> str:
+    """Of the first cluster and the one at `place` of the others: `(204.7 MB | 1.0 GB, unlike in:
+    state, ranks)`."""
+    unlike = row.unlike[place]
+    said = [_sizes([row.numbers[0], row.numbers[place + 1]])]
+    said += [f"unlike in: {', '.join(unlike)}"] if unlike else []
+    return f"({', '.join(said)})"
 
 
 def ratio_words(found: Difference | None) -> str:
@@ -179,6 +202,7 @@ def count_lines(found: Comparison) -> Iterator[str]:
                 f"{counts.unlike} of those that both have differ in their conditions (unlike in): "
                 "their ratio is of the conditions too, not of the clusters alone"
             )
+    yield SPREAD_NOTE
     if any(e.set_aside for e in found.evidences):
         aside = ", ".join(
             f"{len(e.set_aside)} of {e.cluster.cluster}" for e in found.evidences if e.set_aside
@@ -190,9 +214,10 @@ def _count_words(first: str, counts: Counts) -> str:
     told = counts.more_than_chance + counts.maybe_chance
     return (
         f"{counts.cluster} beside {first}: {counts.both} numbers that both have, of which "
-        f"{counts.more_than_chance} differ by more than chance, {counts.maybe_chance} may be equal "
-        f"and {counts.not_told} cannot be told; of {told} equal numbers, chance alone would make "
-        f"about {format_number(told * CHANCE)} differ. Only {first} has {counts.only_first}, only "
+        f"{counts.more_than_chance} differ by more than chance, {counts.maybe_chance} may be "
+        f"equal, {counts.not_told} cannot be told, {counts.not_measured} are not measured on both "
+        f"sides; of {told} equal numbers, chance alone would make about "
+        f"{format_number(told * CHANCE)} differ. Only {first} has {counts.only_first}, only "
         f"{counts.cluster} has {counts.only_this}"
     )
 

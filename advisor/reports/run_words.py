@@ -6,7 +6,8 @@ from math import floor, log10
 from typing import Any
 
 from advisor.figures.runs import FAULT_WORDS, fired_faults
-from advisor.reports.words import listed
+from advisor.reports.words import SUPERSEDED_MARK, listed
+from advisor.software import superseded_words
 from advisor.units import format_bytes, format_duration, format_number, format_percent
 from db.pooling import Mean
 from db.records import (
@@ -186,8 +187,25 @@ def exposure_rows(
             {True: "halts", False: "goes on", None: f"{ABSENT} (nobody knows)"}[exposure.halts],
             value_words(exposure.post_failure_throughput),
             value_words(exposure.aggregate_slowdown, 100.0),
-            ", ".join(_origins(exposure)),
+            ", ".join(_origins(exposure)) + (SUPERSEDED_MARK if exposure.superseded_by else ""),
         )
+
+
+def exposure_software_lines(exposures: Sequence[Exposure], set_aside: int) -> Iterator[str]:
+    """What has to be said of the software that the rows, and those not shown, were measured
+    under."""
+    marked = [each for each in exposures if each.superseded_by is not None]
+    if marked:
+        newest = {each.superseded_by for each in marked if each.superseded_by is not None}
+        names = dict.fromkeys(each.architecture.upper() for each in marked)
+        yield superseded_words(newest, names)
+    if set_aside:
+        rows = (
+            "1 row of superseded software is"
+            if set_aside == 1
+            else (f"{set_aside:,} rows of superseded software are")
+        )
+        yield f"{rows} not shown: measured anew since"
 
 
 def shared_conditions(exposures: Sequence[Exposure]) -> list[str]:

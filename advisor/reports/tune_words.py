@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from advisor.exact_time import FLAT_WASTE, SHOWN_DIFFERENCE
-from advisor.reports.words import listed, steps
+from advisor.reports.words import SUPERSEDED_MARK, listed, steps
 from advisor.simulation.run import Simulated
 from advisor.tuning.circumstances import Circumstances
 from advisor.tuning.search import Choice, Setting, Tuned
@@ -35,7 +35,7 @@ def choice_cells(tuned: Tuned, choice: Choice, found: Simulated | None) -> tuple
         _ABSENT if found is None else format_duration(found.mean_s),
         _ABSENT if found is None else format_duration(found.p95_s),
         format_percent(tuned.scenario.duration_s / choice.expected_completion_s),
-        choice.evidence.value,
+        choice.evidence.value + (SUPERSEDED_MARK if choice.is_superseded else ""),
     )
 
 
@@ -112,6 +112,7 @@ def caution_lines(tuned: Tuned) -> Iterator[str]:
             )
     for each in tuned.tiers.cautions:
         yield f"{each.mechanism.upper()}: {each.reason}"
+    yield from tuned.tiers.warnings
 
 
 def left_out_lines(tuned: Tuned) -> Iterator[str]:

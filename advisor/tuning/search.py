@@ -96,6 +96,10 @@ class Choice:
     def host_bytes_per_rank(self) -> int:
         return self.combination.host_bytes_per_rank
 
+    @property
+    def is_superseded(self) -> bool:
+        return self.combination.is_superseded
+
 
 @dataclass(frozen=True, slots=True)
 class Tuned:

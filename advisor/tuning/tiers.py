@@ -14,6 +14,7 @@ from advisor.recommendation import EvidenceCode, Excluded
 from advisor.scenario import FailureRegime, IntervalPolicy, Scenario
 from advisor.simulation.parts import Emergency, Part, part_of
 from advisor.simulation.process import SURVIVES_ALL
+from advisor.software import stack_warnings
 from advisor.tuning.circumstances import Circumstances
 from db.records import ClusterEvidence
 
@@ -24,6 +25,8 @@ class Tier:
 
     part: Part
     evidence: EvidenceCode
+    is_superseded: bool = False
+    """Whether a figure was measured under superseded software."""
 
     @property
     def label(self) -> str:
@@ -45,6 +48,7 @@ class EmergencyTier:
     emergency: Emergency
     coverage: float
     evidence: EvidenceCode
+    is_superseded: bool = False
 
     @property
     def spent_s(self) -> float:
@@ -86,6 +90,12 @@ class Combination:
             parts.append(self.emergency.evidence)
         return parts[0] if len(parts) == 1 else EvidenceCode.EXTRAPOLATED
 
+    @property
+    def is_superseded(self) -> bool:
+        """Whether a figure of some part was measured under superseded software."""
+        emergency = self.emergency is not None and self.emergency.is_superseded
+        return emergency or any(tier.is_superseded for tier in self.tiers)
+
 
 @dataclass(frozen=True, slots=True)
 class Tiers:
@@ -98,6 +108,8 @@ class Tiers:
     """Candidates with which the job goes on by itself, outside Eq. (5)."""
     cautions: tuple[Excluded, ...]
     """Mechanisms that were not seen to resume after several losses, though such are stated."""
+    warnings: tuple[str, ...]
+    """What has to be said of the software that the figures were measured under."""
 
 
 def tiers_of(evidence: ClusterEvidence, scenario: Scenario, told: Circumstances) -> Tiers:
@@ -120,9 +132,10 @@ def tiers_of(evidence: ClusterEvidence, scenario: Scenario, told: Circumstances)
         if emergency is not None:
             part = _on_nodes(part, told.nodes)
             coverage = scenario.warning_coverage or 0.0
-            emergencies.append(EmergencyTier(part, emergency, coverage, candidate.evidence))
+            known_by = (candidate.evidence, candidate.is_superseded)
+            emergencies.append(EmergencyTier(part, emergency, coverage, *known_by))
         else:
-            tiers.append(Tier(part, candidate.evidence))
+            tiers.append(Tier(part, candidate.evidence, candidate.is_superseded))
     most = told.most_replicas or inf
     known = [tier for tier in tiers if tier.part.replicas <= most]
     every = (*known, *_more_replicas(known, told))
@@ -132,6 +145,7 @@ def tiers_of(evidence: ClusterEvidence, scenario: Scenario, told: Circumstances)
         excluded=considered.excluded,
         goes_on=tuple(c.mechanism for c in considered.candidates if c.native is not None),
         cautions=_cautions(evidence, announced, considered, told),
+        warnings=tuple(stack_warnings(evidence, considered.candidates)),
     )
 
 
@@ -173,10 +187,11 @@ def _on_nodes(part: Part, nodes: int) -> Part:
 def _more_replicas(tiers: Sequence[Tier], told: Circumstances) -> Iterable[Tier]:
     """As many peers as failures call for, where that is more than were measured: a save in
     proportion to their number, from the most that were."""
-    peers = [tier.part for tier in tiers if tier.part.replicas and tier.part.can_vary]
+    peers = [tier for tier in tiers if tier.part.replicas and tier.part.can_vary]
     if not peers:
         return
-    largest = max(peers, key=lambda part: part.replicas)
+    most = max(peers, key=lambda tier: tier.part.replicas)
+    largest = most.part
     for replicas in told.replicas_called_for:
         if replicas > largest.replicas:
             times = replicas / largest.replicas
@@ -188,7 +203,7 @@ def _more_replicas(tiers: Sequence[Tier], told: Circumstances) -> Iterable[Tier]
                 host_bytes_per_rank=round(largest.host_bytes_per_rank * times),
                 device_bytes_per_rank=round(largest.device_bytes_per_rank * times),
             )
-            yield Tier(part, EvidenceCode.EXTRAPOLATED)
+            yield Tier(part, EvidenceCode.EXTRAPOLATED, most.is_superseded)
 
 
 def _cautions(

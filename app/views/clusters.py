@@ -112,7 +112,7 @@ def _cells(found: Comparison, common: bool) -> None:
 
 
 def _ratios(baseline: str, other: str, rows: list[ComparedRow], place: int) -> None:
-    drawn = [each for row in rows if (each := _ratio_row(row, place)) is not None]
+    drawn = [each for row in rows if (each := ratio_row(row, place)) is not None]
     if not drawn:
         return
     if len(drawn) > _DRAWN:
@@ -125,8 +125,9 @@ def _ratios(baseline: str, other: str, rows: list[ComparedRow], place: int) -> N
     figure(ratios(drawn, baseline, other), f"ratios-{place}", name)
 
 
-def _ratio_row(row: ComparedRow, place: int) -> RatioRow | None:
-    """None where the cell has no ratio with an interval above 0."""
+def ratio_row(row: ComparedRow, place: int) -> RatioRow | None:
+    """A cell of the first cluster and of the other one at `place`, with what they are unlike in;
+    None where it has no ratio with an interval above 0."""
     found = row.differences[place]
     if found is None or found.ratio is None or found.low is None or found.high is None:
         return None
@@ -136,17 +137,11 @@ def _ratio_row(row: ComparedRow, place: int) -> RatioRow | None:
     at = [key.trace] if key.trace else []
     at += [f"every {key.interval_steps} steps"] if key.compared is Compared.OVERHEAD else []
     pair = f"{key.architecture.upper()} {key.mechanism.upper()}"
-    name = " ".join([pair, words.compared_name(key.compared), *at, *_size(row)])
+    name = " ".join([pair, words.compared_name(key.compared), *at, words.pair_words(row, place)])
     return RatioRow(
         name, f"{name}: {words.ratio_words(found)}", found.ratio, found.low, found.high,
         found.is_more_than_chance,
     )  # fmt: skip
-
-
-def _size(row: ComparedRow) -> list[str]:
-    """The state size of the first cluster that has the cell: it tells rows of a cell apart."""
-    first = next((n for n in row.numbers if n is not None), None)
-    return [] if first is None else [words.size_words(first)]
 
 
 def _calibrations(found: Comparison) -> None:

@@ -98,6 +98,8 @@ def _exposure(shown: Shown) -> None:
         run_words.EXPOSURE_HEADER,
         run_words.exposure_rows(found.exposures, found.first_detections),
     )
+    for line in run_words.exposure_software_lines(found.exposures, found.set_aside):
+        st.caption(escape(line))
     if any(map(run_words.is_measured, found.exposures)):
         _say_cores(cluster)
     with st.expander("Every number with its evidence"):

@@ -118,6 +118,9 @@ class Injector:
             os.kill(os.getpid(), signal.SIGKILL)
         elif event.kind is FaultKind.HANG:
             os.kill(os.getpid(), signal.SIGSTOP)
+        elif event.kind is FaultKind.PARTITION:
+            self._log.sync()  # it may lie beyond the link that is cut, and be still on its way
+            self._strike_all(ordinal, event.kind)
         elif event.kind.strikes_a_node:
             self._strike_all(ordinal, event.kind)
         else:

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
@@ -96,7 +96,7 @@ class Schedule:
             "version": VERSION,
             "name": self.name,
             "spacing_s": self.spacing_s,
-            "events": [_without_none(asdict(event)) for event in self.events],
+            "events": [_without_none(event) for event in self.events],
         }
 
 
@@ -269,5 +269,6 @@ def _choice(found: Mapping[str, Any], key: str, codes: type[_Code], where: str) 
     return codes(value)
 
 
-def _without_none(event: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in event.items() if value is not None}
+def _without_none(event: FaultEvent) -> dict[str, Any]:
+    told = ((each.name, getattr(event, each.name)) for each in fields(event))
+    return {key: value for key, value in told if value is not None}

@@ -14,7 +14,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -22,7 +22,17 @@ from typing import Any
 from measure.errors import UsageError
 from measure.nodes import network
 from measure.nodes.line import Line
-from measure.nodes.messages import BEAT_S, LEASE_S, Hello, Orders, ages, shifted
+from measure.nodes.messages import (
+    BEAT_S,
+    LEASE_S,
+    SILENT_S,
+    ClockShift,
+    Hello,
+    Orders,
+    ages,
+    shift_of,
+    shifted,
+)
 from measure.rank.control import hear, say
 from measure.rank.entry import nothing, run_on_node
 from measure.rank.event_log import boot_id
@@ -32,15 +42,26 @@ from measure.supervisor.ranks import RankProcess, RankStarter, end
 
 _LOOKS_S = 0.05
 _REAP_S = 10.0
+_MENDS_AFTER_S = 2.0 * SILENT_S
+"""From the end of a node's ranks until its links are mended: the supervisor must have seen silence
+first, not the end of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """Which interfaces carry what, where somebody chose; empty: the one that reaches the
-    supervisor."""
+    supervisor. UsageError for one that this host does not have, or that has no address."""
 
     interface: str = ""
     recovery_interface: str = ""
+
+    def __post_init__(self) -> None:
+        known = network.addresses()
+        for name in filter(None, (self.interface, self.recovery_interface)):
+            if name not in known:
+                raise UsageError(
+                    f"no interface {name!r} with an address here: there are {', '.join(known)}"
+                )
 
 
 def hello(node: int, address: str, chosen: Chosen) -> Hello:
@@ -83,7 +104,9 @@ class Agent:
         self._woken, self._wakes = Pipe(duplex=False)
         self._sent: dict[int, float] = {}
         self._lease_from = time.monotonic()
-        self._shift_s, self._round_trip_s = 0.0, float("inf")
+        self._shift: ClockShift | None = None
+        self._interfaces = sorted({said.interface, said.recovery_interface})
+        self._links = [network.link(name) for name in self._interfaces]
         self._obeys: dict[str, Callable[[dict[str, Any]], None]] = {
             "start": self._start,
             "to": self._tell,
@@ -95,7 +118,8 @@ class Agent:
 
     def serve(self) -> bool:
         """Until the supervisor says bye: True; until it is gone, or cannot be reached: False. No
-        rank and no memory is left."""
+        rank and no memory is left, and links that a fault of the run cut are mended. OSError where
+        they cannot be."""
         key = self._orders.run_key
         self._beats_path = segment_names.path_of(key, None, "beats", self._said.node)
         segment_names.sweep()
@@ -124,6 +148,7 @@ class Agent:
             self._wakes.close()
             segment_names.remove(key, node=self._said.node)
             segment_names.release(key)
+        self._mend_links()
         return self._dismissed
 
     def _look(self) -> None:
@@ -185,7 +210,7 @@ class Agent:
         self._slot_of[started.pipe] = slot
 
     def _tell(self, order: dict[str, Any]) -> None:
-        told = shifted(order["told"], self._shift_s)
+        told = shifted(order["told"], self._shift.ahead_s if self._shift else 0.0)
         say(self._ranks[order["slot"]].pipe, told.pop("said"), **told)
 
     def _kill(self, order: dict[str, Any]) -> None:
@@ -204,22 +229,24 @@ class Agent:
         """A beat arrived there: the lease runs from when it was sent."""
         sent_at, now = self._sent.pop(order["n"]), time.monotonic()
         self._lease_from = max(self._lease_from, sent_at)
-        if order["boot"] != self._said.boot and now - sent_at < self._round_trip_s:
-            # Half way through the round trip the supervisor's clock showed this.
-            self._round_trip_s = now - sent_at
-            self._shift_s = (sent_at + now) / 2.0 - float(order["t"])
+        if order["boot"] == self._said.boot:
+            self._shift = ClockShift(0.0, 0.0)  # it is the same clock
+            return
+        found = shift_of(sent_at, float(order["t"]), now)
+        if self._shift is None or found.error_s < self._shift.error_s:
+            self._shift = found
 
     def _beat(self) -> None:
         number = 0
-        interfaces = sorted({self._said.interface, self._said.recovery_interface})
         while not self._over.wait(BEAT_S):
             number += 1
             self._sent[number] = time.monotonic()
-            passed = [[name, *network.passed_bytes(name)] for name in interfaces]
+            passed = [[name, *network.passed_bytes(name)] for name in self._interfaces]
             beats, now = self._beats.read(), time.monotonic()
             ranks = [ages(slot, beats[slot], now) for slot in list(self._ranks)]
+            shift = asdict(self._shift) if self._shift else None
             try:
-                self._line.say("beat", n=number, ranks=ranks, passed=passed)
+                self._line.say("beat", n=number, ranks=ranks, passed=passed, shift=shift)
             except OSError:
                 return
 
@@ -235,6 +262,13 @@ class Agent:
                     started.process.kill()
                 self._line.hang_up()
                 return
+
+    def _mend_links(self) -> None:
+        cut = [link for link in self._links if link is not None and network.is_cut(link)]
+        if cut:
+            time.sleep(_MENDS_AFTER_S)
+        for link in cut:
+            network.mend(link)
 
     def _end_ranks(self) -> None:
         end(list(self._ranks.values()), 0.0)

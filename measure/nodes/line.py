@@ -18,6 +18,10 @@ from typing import Any
 _LARGEST_MESSAGE_BYTES = 1 << 24
 _HANDSHAKE_S = 5.0
 _BACKLOG = 64
+_PROBED_AFTER_S = 5
+"""A host that says nothing for so long is asked by the kernel, as often again, ..."""
+_GONE_AFTER_S = 20
+"""... whether it is still there; the line to one that does not answer for so long has ended."""
 
 
 class Line:
@@ -37,6 +41,12 @@ class Line:
         """Waits for one message; EOFError or OSError when there will be none any more."""
         found: dict[str, Any] = json.loads(self.connection.recv_bytes(_LARGEST_MESSAGE_BYTES))
         return found
+
+    def wait_as_long_as_it_takes(self) -> None:
+        """From now on the other end may be silent, as long as its host is there."""
+        with socket.socket(fileno=self.connection.fileno()) as borrowed:
+            _limit_reads(borrowed, 0.0)
+            borrowed.detach()
 
     def hang_up(self) -> None:
         """Ends the line: whoever waits on it, here or there, hears that. Closes nothing."""
@@ -59,7 +69,8 @@ class Door:
         self.port: int = self._socket.getsockname()[1]
 
     def next_line(self, within_s: float) -> Line | None:
-        """The next who comes and knows the key; None if nobody does in time."""
+        """The next who comes and knows the key; None if nobody does in time. Whoever has come must
+        not be silent for long, until `wait_as_long_as_it_takes`."""
         self._socket.settimeout(max(0.001, within_s))
         try:
             accepted, (address, _) = self._socket.accept()
@@ -79,7 +90,10 @@ def call(host: str, port: int, key: bytes, within_s: float) -> Line | None:
     opened = socket.create_connection((host, port), timeout=within_s)
     opened.setblocking(True)
     address = opened.getsockname()[0]
-    return _shaken(opened, address, key, (answer_challenge, deliver_challenge))
+    line = _shaken(opened, address, key, (answer_challenge, deliver_challenge))
+    if line is not None:
+        line.wait_as_long_as_it_takes()
+    return line
 
 
 def _shaken(
@@ -88,9 +102,11 @@ def _shaken(
     key: bytes,
     steps: tuple[Callable[[Connection, bytes], None], ...],
 ) -> Line | None:
-    """The line, once both sides have shown that they know the key."""
+    """The line, once both sides have shown that they know the key; its reads are limited as those
+    of the handshake are."""
     opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     _limit_reads(opened, _HANDSHAKE_S)
+    _notice_lost_hosts(opened)
     connection = Connection(opened.detach())
     try:
         for step in steps:
@@ -98,9 +114,6 @@ def _shaken(
     except (AuthenticationError, AssertionError, EOFError, OSError):
         connection.close()
         return None
-    with socket.socket(fileno=connection.fileno()) as borrowed:
-        _limit_reads(borrowed, 0.0)
-        borrowed.detach()
     return Line(connection, address)
 
 
@@ -108,3 +121,13 @@ def _limit_reads(opened: socket.socket, seconds: float) -> None:
     """A peer that says nothing must not keep the others waiting; 0: for ever."""
     limit = struct.pack("ll", int(seconds), 0)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+
+
+def _notice_lost_hosts(opened: socket.socket) -> None:
+    """A host whose power fails ends no line: who waits for it would wait for ever."""
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PROBED_AFTER_S)
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _PROBED_AFTER_S)
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _GONE_AFTER_S // _PROBED_AFTER_S - 1)
+    # Where something is on its way, the kernel does not ask, and sends it again.
+    opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 1000 * _GONE_AFTER_S)

@@ -56,6 +56,15 @@ class Orders:
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class ClockShift:
+    """How far a node's clock (CLOCK_MONOTONIC) is ahead of the supervisor's, seconds, and by how
+    much that may be wrong, either way."""
+
+    ahead_s: float
+    error_s: float
+
+
 def ages(slot: int, beat: Beat, now: float) -> list[float | int | None]:
     """A slot's beat as it travels: instants as ages in seconds, None before the first."""
     times = (beat.beat_at, beat.step_at, beat.storage_at)
@@ -68,6 +77,13 @@ def beat_of(told: Sequence[Any], now: float) -> tuple[int, Beat]:
     slot, steps, *found = told
     beat_at, step_at, storage_at = (0.0 if age is None else now - age for age in found)
     return slot, Beat(beat_at, steps, step_at, storage_at)
+
+
+def shift_of(sent_at: float, theirs: float, heard_at: float) -> ClockShift:
+    """What one round trip tells: at some instant between `sent_at` and `heard_at`, on the node's
+    clock, the supervisor's showed `theirs`."""
+    ahead_s = (sent_at + heard_at) / 2.0 - theirs
+    return ClockShift(ahead_s, (heard_at - sent_at) / 2.0)
 
 
 def shifted(message: Mapping[str, Any], shift_s: float) -> dict[str, Any]:

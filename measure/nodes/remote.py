@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import Pipe
@@ -24,11 +24,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, cast
 
-from measure.errors import HarnessError
+from measure.errors import HarnessError, UsageError
 from measure.job_spec import JobSpec
 from measure.nodes.command import AT, KEY, key_told, place
+from measure.nodes.keeper import python_path
 from measure.nodes.line import Door, Line
-from measure.nodes.messages import SILENT_S, Hello, Orders, beat_of
+from measure.nodes.messages import SILENT_S, ClockShift, Hello, Orders, beat_of
 from measure.nodes.placement import least_used, node_of_place
 from measure.rank.event_log import boot_id
 from measure.rank.heartbeat import HeartbeatReader
@@ -37,12 +38,15 @@ from measure.supervisor.observed import NodeView
 from measure.supervisor.ranks import RankProcess
 from measure.supervisor.store import LOOPBACK
 
-_PACKAGE = Path(__file__).resolve().parents[2]
 _LOOKS_S = 0.05
-_HELLO_S = 5.0
+_ACCEPTS_S = 0.2
 _ENDS_WITHIN_S = 10.0
 CRASH, PARTITION = "node-crash", "partition"
 _OUT_OF_REACH = {errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH}
+
+
+class BrokenOffError(Exception):
+    """The run is to end before all of its nodes were there."""
 
 
 class RemoteProcess:
@@ -221,6 +225,8 @@ class Node:
             for told in message["ranks"]:
                 self._beats.put(*beat_of(told, now))
             self.view.passed(message["passed"])
+            if message["shift"] is not None:
+                self.view.shift = ClockShift(**message["shift"])
             self._line.say("answer", n=message["n"], t=now, boot=boot_id())
         elif said == "from":
             self._beats.put(*beat_of(message["beat"], now))
@@ -249,7 +255,8 @@ class Nodes:
         return [node.view for node in self._nodes]
 
     def start(self, rank: int) -> RankProcess:
-        """Starts the process of a slot; HarnessError where no node is left."""
+        """Starts the process of a slot. Where no node is left it is dead at once: that ends the
+        run, and no more."""
         node = self._node_for(rank)
         self.node_of[rank] = node
         return self._nodes[node].start(rank)
@@ -287,7 +294,7 @@ class Nodes:
             wanted = self._wanted.pop(0) if self._wanted else -1
         living = {n: node.living for n, node in enumerate(self._nodes) if not node.is_lost}
         if not living:
-            raise HarnessError("all nodes are lost")
+            return max(0, wanted)
         return wanted if wanted in living else least_used(living)
 
     def _watch(self) -> None:
@@ -304,11 +311,17 @@ class Nodes:
 
 @contextmanager
 def nodes_of_run(
-    job: JobSpec, folder: Path, slots: int, store_port: int, patience_s: float
+    job: JobSpec,
+    folder: Path,
+    slots: int,
+    store_port: int,
+    patience_s: float,
+    interrupted: Callable[[], bool],
 ) -> Iterator[Nodes]:
     """The nodes of a run, each with its agent: those that come to FAILBENCH_NODES_AT, or, without
-    one, agents on this host. HarnessError if some are not there within the patience. Nothing is
-    left of them afterwards."""
+    one, agents on this host. HarnessError if some are not there within the patience,
+    BrokenOffError if the run is `interrupted` before that. Nothing is left of them afterwards.
+    """
     host, port = host_and_port()
     with ExitStack() as stack:
         key = secrets.token_hex(16).encode() if is_local() else key_told()
@@ -316,10 +329,17 @@ def nodes_of_run(
         stack.callback(door.close)
         beats = HeartbeatReader(folder / "heartbeats", slots)
         stack.callback(beats.close)
+        agents: list[subprocess.Popen[bytes]] = []
         if is_local():
             for number in range(job.nodes):
-                stack.callback(_reap, _local_agent(folder, number, door.port, key))
-        found = _met(door, job.nodes, beats, time.monotonic() + patience_s)
+                agents.append(_local_agent(folder, number, door.port, key))
+                stack.callback(_reap, agents[-1])
+        try:
+            found = _met(door, job.nodes, beats, time.monotonic() + patience_s, interrupted)
+        except BaseException:
+            for agent in agents:
+                agent.kill()  # it would call again, and has no rank yet
+            raise
         door.close()  # who comes now, comes for another run
         orders = Orders(
             job.run_key(), job.to_json(), str(folder.resolve()), slots, host, store_port
@@ -341,16 +361,40 @@ def host_and_port() -> tuple[str, int]:
     return (LOOPBACK, 0) if is_local() else place(os.environ[AT])
 
 
-def _met(door: Door, count: int, beats: HeartbeatReader, deadline: float) -> list[Node]:
+def check_place() -> None:
+    """UsageError where no agent could come to this process: the place that FAILBENCH_NODES_AT names
+    is none, or not this host's, or taken; or there is no key."""
+    if is_local():
+        return
+    host, port = host_and_port()
+    key = key_told()
+    try:
+        Door(host, port, key).close()
+    except OSError as error:
+        raise UsageError(
+            f"{AT}: nobody can listen at {host}:{port} ({error.strerror}): name an address of this"
+            " host, and a port that is free"
+        ) from error
+
+
+def _met(
+    door: Door,
+    count: int,
+    beats: HeartbeatReader,
+    deadline: float,
+    interrupted: Callable[[], bool],
+) -> list[Node]:
     """The agents of all nodes, in their order; who is not asked for is told so."""
     found: dict[int, Node] = {}
     try:
         while len(found) < count:
+            if interrupted():
+                raise BrokenOffError
             left_s = deadline - time.monotonic()
             if left_s <= 0.0:
                 missing = ", ".join(str(n) for n in range(count) if n not in found)
                 raise HarnessError(f"no agent came from node {missing}: `python -m measure node`")
-            line = door.next_line(left_s)
+            line = door.next_line(min(left_s, _ACCEPTS_S))
             said = _said(line) if line is not None else None
             if line is None or said is None:
                 continue
@@ -367,12 +411,13 @@ def _met(door: Door, count: int, beats: HeartbeatReader, deadline: float) -> lis
 
 
 def _said(line: Line) -> Hello | None:
-    """Who has come; None if it went again."""
+    """Who has come; None if it went again, or says nothing."""
     try:
         message = line.hear()
     except (EOFError, OSError):
         line.close()
         return None
+    line.wait_as_long_as_it_takes()
     message.pop("said")
     return Hello(**message)
 
@@ -380,8 +425,7 @@ def _said(line: Line) -> Hello | None:
 def _local_agent(folder: Path, node: int, port: int, key: bytes) -> "subprocess.Popen[bytes]":
     """An agent that stands for one node of this host. In a session of its own: signals to the
     group are for the supervisor, who ends it in order."""
-    paths = [str(_PACKAGE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, KEY: key.decode(), "PYTHONPATH": os.pathsep.join(paths)}
+    environment = {**os.environ, KEY: key.decode(), "PYTHONPATH": python_path()}
     command = [sys.executable, "-m", "measure.nodes", "--once"]
     command += ["--supervisor", f"{LOOPBACK}:{port}", "--node", str(node)]
     with (folder / f"node-{node}.out").open("ab") as output:

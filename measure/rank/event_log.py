@@ -42,6 +42,11 @@ class EventLog:
     def _append(self, line: bytes) -> None:
         os.write(self._fd, line)
 
+    @in_storage()
+    def sync(self) -> None:
+        """What was written is on the storage, wherever that is, when this returns."""
+        os.fsync(self._fd)
+
     def close(self) -> None:
         """Closes the file; the log stays."""
         os.close(self._fd)

@@ -10,7 +10,7 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -96,6 +96,10 @@ def place_of(text: str) -> Place:
 
 def live_at(job_json: str, rank: int, place: Place, pipe: Connection) -> None:
     """As `run_rank`, at a place."""
+    # Who puts the folder aside, to make the run anew under its name, takes along what is written by
+    # names that begin here.
+    os.chdir(place.folder)
+    place = replace(place, folder=Path())
     settle(place.output_path(rank))
     log = EventLog(place.log_path(rank), rank)
     code = 0

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from measure.nodes.messages import ClockShift
+
 Event = dict[str, Any]
 
 
@@ -41,6 +43,8 @@ class RankLog:
     events: tuple[Event, ...] = ()
     """Everything but steps, each with `t` as seconds since the run began."""
     notes: tuple[str, ...] = field(default=())
+    clock_error_s: float = 0.0
+    """By how much all of its instants may be wrong, either way, against the supervisor's."""
 
     def first(self, name: str, **having: Any) -> Event | None:
         """The first event of this name whose fields have these values."""
@@ -58,13 +62,17 @@ class RankLog:
         return next((e for e in self.events if e["event"] == name and e["t"] >= instant_s), None)
 
 
-def sorted_out(rank: int, events: Sequence[Event], began: Clock) -> RankLog:
+def sorted_out(
+    rank: int, events: Sequence[Event], began: Clock, clock: ClockShift | None = None
+) -> RankLog:
     """The log of `rank`, on the clock of a supervisor whose run began at `began`.
 
-    Hosts do not share a monotonic clock; a log of another boot is set against the wall clocks,
-    which may disagree. An instant before the beginning becomes 0, and a note says so.
+    Hosts do not share a monotonic clock. `clock` is what round trips told of the rank's; without
+    it a log of another boot is set against the wall clocks, which may disagree. An instant before
+    the beginning becomes 0, and a note says so if it is not within the error.
     """
-    shift = _shift(events, began)
+    shift = _shift(events, began) if clock is None else -clock.ahead_s
+    error_s = clock.error_s if clock else 0.0
     steps, others, earliest = [], [], 0.0
     for event in events:
         at = event["t"] + shift - began.monotonic
@@ -75,9 +83,9 @@ def sorted_out(rank: int, events: Sequence[Event], began: Clock) -> RankLog:
         else:
             others.append({**event, "t": at})
     notes: tuple[str, ...] = ()
-    if earliest < -0.001:
+    if earliest < -0.001 - error_s:
         notes = (f"the clock of rank {rank} is {-earliest:.3f} s behind the supervisor's",)
-    return RankLog(rank, tuple(steps), tuple(others), notes)
+    return RankLog(rank, tuple(steps), tuple(others), notes, error_s)
 
 
 def _shift(events: Sequence[Event], began: Clock) -> float:

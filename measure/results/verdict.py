@@ -29,6 +29,12 @@ class Run:
         return max(0.0, instant - self.seen.began_at)
 
     @property
+    def clock_error_s(self) -> float:
+        """By how much instants of two logs may seem to be apart that are one, as the clocks of
+        several hosts are known; 0 where all are on one."""
+        return 2.0 * max((log.clock_error_s for log in self.logs), default=0.0)
+
+    @property
     def ended_s(self) -> float:
         """When the supervisor ended the run."""
         return self.since_began(self.seen.ended_at)
@@ -162,7 +168,7 @@ def reasons_of(run: Run, faults: Sequence[Fault]) -> list[str]:
     if run.seen.ending is Ending.INFEASIBLE:
         return []
     reasons = ["interrupted"] if run.seen.ending is Ending.INTERRUPTED else []
-    reasons.append(_unplanned_loss_of_a_node(run))
+    reasons.append(unplanned_loss_of_a_node(run))
     reasons.append(_first_unplanned_end(run))
     reasons.append(_unplanned_stop_after_recovery(run))
     reasons += [_unfired(run, fault) for fault in faults]
@@ -244,7 +250,7 @@ def _all_had_stopped(run: Run, instant_s: float) -> bool:
     survivors = survivors_of(run)
     return bool(survivors) and all(
         (stopped := run.logs[view.rank].first("stopped")) is not None
-        and stopped["t"] < instant_s
+        and stopped["t"] < instant_s - run.clock_error_s
         and run.logs[view.rank].first_after("training", stopped["t"]) is None
         for view in survivors
     )
@@ -280,21 +286,25 @@ def _noticed(
 ) -> dict[str, Any] | None:
     """How a rank noticed: who trained, by stopping, before it trained again; who waited for a
     recovery already, by being told, or because the supervisor knew."""
-    before = [e for e in log.events if e["event"] in ("training", "stopped") and e["t"] < at_s]
-    again = log.first_after("training", at_s)
+    # As the clocks are known, a stop may seem to be before the fault that it follows from, and the
+    # training that was struck to begin after it.
+    from_s, until_s = at_s - run.clock_error_s, at_s + run.clock_error_s
+    limits_s = {"training": until_s, "stopped": from_s}
+    before = [e for e in log.events if e["t"] < limits_s.get(e["event"], 0.0)]
+    again = log.first_after("training", until_s)
     if before and before[-1]["event"] == "training":
-        stopped = _stopped_for_a_loss(log, at_s)
+        stopped = _stopped_for_a_loss(log, from_s)
         return stopped if stopped and (again is None or stopped["t"] < again["t"]) else None
     told = [
         e
         for e in log.events
-        if e["event"] == "told" and e.get("rank") == event.rank and e["t"] >= at_s
+        if e["event"] == "told" and e.get("rank") == event.rank and e["t"] >= from_s
     ]
     if told:
         return told[0]
     died_at = run.seen.ranks[victim].died_at
     if run.seen.training_at is None or died_at is None:
-        return _stopped_for_a_loss(log, at_s)
+        return _stopped_for_a_loss(log, from_s)
     return {"t": run.since_began(died_at), "how": "supervisor"}
 
 
@@ -315,10 +325,11 @@ def _was_there(run: Run, slot: int, at_s: float) -> bool:
     """Whether a process took part in the training at that time: who was taken in later, or had
     been lost before, had nothing to notice. (Before training, all the first ones do.)"""
     died_at = run.seen.ranks[slot].died_at
-    if died_at is not None and run.since_began(died_at) < at_s:
+    if died_at is not None and run.since_began(died_at) < at_s - run.clock_error_s:
         return False
     joined = run.logs[slot].first("training")
-    return slot < run.job.world_size or (joined is not None and joined["t"] <= at_s)
+    in_time = joined is not None and joined["t"] <= at_s + run.clock_error_s
+    return slot < run.job.world_size or in_time
 
 
 def _ended_for_it(run: Run, slot: int, victim: int) -> dict[str, Any] | None:
@@ -371,7 +382,7 @@ def _due_s(run: Run, event: FaultEvent) -> float:
     return run.ended_s
 
 
-def _unplanned_loss_of_a_node(run: Run) -> str:
+def unplanned_loss_of_a_node(run: Run) -> str:
     """The node that was lost first, or in another way, without a fault of the schedule."""
     planned = set()
     for ordinal, event in enumerate(run.job.schedule.events):
@@ -395,7 +406,8 @@ def _first_unplanned_end(run: Run) -> str:
         raised = run.logs[first.rank].first("raised")
         said = raised["error"].strip().splitlines()[-1] if raised else ended_by(first.exit_code)
         return f"rank {first.rank} ended unplanned: {said}"
-    first_fault_s = min(struck.values(), default=float("inf"))
+    # What follows from a fault may seem to be before it, as far as clocks of hosts are known.
+    first_fault_s = min(struck.values(), default=float("inf")) - run.clock_error_s
     stopped = [
         (event["t"], view.rank, event["error"])
         for view in others
@@ -412,7 +424,7 @@ def _unplanned_stop_after_recovery(run: Run) -> str:
     at one instant for all, though one may be struck before another has written that down."""
     if went_on(run) or not run.seen.recoveries:
         return ""
-    struck_s = struck_ranks(run).values()
+    struck_s, error_s = struck_ranks(run).values(), run.clock_error_s
     ordered_s = run.since_began(run.seen.recoveries[-1].train_at)
     found = []
     for view in survivors_of(run):
@@ -422,7 +434,7 @@ def _unplanned_stop_after_recovery(run: Run) -> str:
         if began and stops and stops[-1]["t"] > began[-1]:
             last = stops[-1]
             from_s = min(ordered_s, began[-1])
-            if not any(from_s <= instant_s <= last["t"] for instant_s in struck_s):
+            if not any(from_s - error_s <= at_s <= last["t"] + error_s for at_s in struck_s):
                 found.append((last["t"], view.rank, last["error"]))
     if not found:
         return ""

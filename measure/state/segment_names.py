@@ -8,6 +8,7 @@ process answers for it, so that what a killed one left is found.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from measure.state.processes import started
@@ -52,12 +53,14 @@ def held_bytes(run_key: str, holder: int, node: int | None = None) -> int:
 
 
 def sweep() -> list[str]:
-    """Removes the memory of runs whose processes are gone; returns their keys. A run of another
-    process namespace cannot be asked, and stays."""
+    """Removes the memory of this user's runs whose processes are gone; returns their keys. A run of
+    another process namespace cannot be asked, and stays, as what is another user's does."""
     keys = {path.name.split("-")[1] for path in FOLDER.glob(f"{_PREFIX}-*-*")}
     gone = sorted(key for key in keys if _is_orphaned(key))
     for key in gone:
-        remove(key)
+        for path in FOLDER.glob(f"{_PREFIX}-{key}-*"):
+            with suppress(PermissionError):  # another user chose the same name
+                path.unlink(missing_ok=True)
     return gone
 
 
@@ -72,12 +75,23 @@ def _claim_path(run_key: str) -> Path:
 
 
 def _is_orphaned(run_key: str) -> bool:
+    """Whether everybody who claims it is gone. Another user's processes may be hidden from this
+    one, and what they left is not ours to remove."""
     claims = list(FOLDER.glob(f"{_PREFIX}-{run_key}-owner-*"))
-    for found in claims:
-        namespace, pid, since = found.name.split("-")[3:6]
-        if namespace != _namespace() or started(int(pid)) == since:
-            return False
-    return bool(claims)
+    return bool(claims) and all(_is_ours(found) and _is_void(found) for found in claims)
+
+
+def _is_ours(claim: Path) -> bool:
+    try:
+        return claim.stat().st_uid == os.geteuid()
+    except FileNotFoundError:  # given up meanwhile
+        return False
+
+
+def _is_void(claim: Path) -> bool:
+    """Whether who made this claim is gone."""
+    namespace, pid, since = claim.name.split("-")[3:6]
+    return namespace == _namespace() and started(int(pid)) != since
 
 
 def _namespace() -> str:

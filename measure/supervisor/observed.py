@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from measure.nodes.messages import ClockShift
+
 
 class Ending(StrEnum):
     """Why the supervisor ended the run."""
@@ -82,6 +84,8 @@ class NodeView:
     lost: str = ""
     """How: `node-crash` (its agent died) or `partition` (it was silent)."""
     lost_at: float | None = None
+    shift: ClockShift | None = None
+    """Of its clock, as round trips of its beats tell; None before the first."""
     first_passed: dict[str, tuple[int, int]] = field(default_factory=dict)
     """(sent, received) bytes by interface, as the run began."""
     last_passed: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -140,6 +144,11 @@ class Observed:
 
     def __post_init__(self) -> None:
         self.ranks = [RankView(rank, plays=rank) for rank in range(self.world_size)]
+
+    def shift_of(self, slot: int) -> ClockShift | None:
+        """Of the clock of a process's node; None where nothing is known of it."""
+        node = self.ranks[slot].node
+        return None if node is None else self.nodes[node].shift
 
     @property
     def members(self) -> list[RankView]:

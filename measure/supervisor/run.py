@@ -7,9 +7,10 @@ deadline of its own. Whatever happens, no process, port, file descriptor or shar
 run is left.
 """
 
+import os
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 
 from measure.interfaces.capabilities import Way
 from measure.job_spec import Detector, JobSpec
-from measure.nodes.remote import Nodes, host_and_port, nodes_of_run
+from measure.nodes.remote import BrokenOffError, Nodes, check_place, host_and_port, nodes_of_run
 from measure.rank.event_log import read_log
 from measure.rank.heartbeat import HeartbeatReader, create
 from measure.state import segment_names
@@ -44,6 +45,9 @@ _FREE_WITHIN_S = 1.0
 not woken when their sockets are shut."""
 _MOST_WITHOUT_PROGRESS = 5
 """So many recoveries from losses, one after the other, between which no new step was made."""
+_STOOD_STILL_S = 3.0
+"""A supervisor that did not look for so long has seen nothing of the run, and its ranks may have
+stood still as well: no limit is shorter, so that it might take that for a rank's silence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +101,7 @@ class Supervisor:
         self._beats = HeartbeatReader(self._folder / "heartbeats", self._slots)
         segment_names.sweep()
         segment_names.claim(self._job.run_key())
+        folder = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY)  # whatever it is called later
         self._on_phase("starting")
         try:
             with ExitStack() as stack:
@@ -107,10 +112,14 @@ class Supervisor:
                     self._watch()
                 finally:
                     self._end()
+        except BrokenOffError:
+            self._seen.ending, self._seen.ended_at = Ending.INTERRUPTED, time.monotonic()
         finally:
             segment_names.remove(self._job.run_key())
             self._beats.close()
-            (self._folder / "heartbeats").unlink(missing_ok=True)
+            with suppress(FileNotFoundError):
+                os.unlink("heartbeats", dir_fd=folder)
+            os.close(folder)
         return self._seen
 
     def _launcher(self, stack: ExitStack, starter: RankStarter) -> Callable[..., RankProcess]:
@@ -119,10 +128,11 @@ class Supervisor:
         if job.nodes == 1:
             port = stack.enter_context(hosted_store())
             return partial(starter.start, job.to_json(), folder=self._folder, store_port=port)
+        check_place()
         host, _ = host_and_port()
         port = stack.enter_context(hosted_store(host))
         patience_s = max(_NODES_WITHIN_S, self._limits.start_s)
-        reached = nodes_of_run(job, self._folder, self._slots, port, patience_s)
+        reached = nodes_of_run(job, self._folder, self._slots, port, patience_s, self._interrupted)
         self._nodes = stack.enter_context(reached)
         self._seen.nodes = self._nodes.views
         self._seen.began_at = time.monotonic()
@@ -135,10 +145,21 @@ class Supervisor:
         return started
 
     def _watch(self) -> None:
+        self._looked_at = time.monotonic()
         while self._seen.ending is None:
             for view, message in self._crew.heard(_TICK_S):
                 self._hear(view, message)
             self._look()
+            self._note_standstill()
+
+    def _note_standstill(self) -> None:
+        """Clocks go on while a scheduler suspends a job: what such a run looks like afterwards is
+        no evidence, whatever its ending would be."""
+        now = time.monotonic()
+        stood_s, self._looked_at = now - self._looked_at, now
+        if stood_s > _STOOD_STILL_S:
+            self._seen.ending = Ending.INTERRUPTED
+            self._seen.why_stopped = f"the supervisor stood still for {stood_s:.1f} s"
 
     def _hear(self, view: RankView, message: dict[str, Any] | None) -> None:
         if message is None:
@@ -322,6 +343,7 @@ class Supervisor:
         """Every rank has restored, and they prove one state: training goes on, once it is written
         down what it goes on from."""
         self._write_lineage(living)
+        self._looked_at = time.monotonic()  # that took as long as the disk takes
         at = time.monotonic() + _TRAIN_DELAY_S
         for view in living:
             self._crew.tell(view, "train", at=at)

@@ -188,12 +188,23 @@ def _first_software() -> list[dict[str, Any]]:
 _ASK = ("--cluster", "mybox", "--architecture", "a2", "--mtbf", "1h")
 
 
+def _stall_of_ft1(advisor: Advisor) -> float:
+    """What `advisor clusters compare` says that a save costs on A2 (s)."""
+    asked = ("clusters", "compare", "mybox", OURS, "--architecture", "a2", "--mechanism", "ft1")
+    rows = document(advisor, *asked)["cells"]
+    numbers = [row["numbers"]["mybox"] for row in rows if row["quantity"] == "stall_s"]
+    (found,) = [n for n in numbers if n["value"] is not None]
+    assert found["of_quantity"] == "overhead_fraction"
+    return float(found["value"])
+
+
 def test_answers_fall_back_on_superseded_software_and_say_so(
     advisor: Advisor, tmp_path: Path
 ) -> None:
     _measure(advisor, tmp_path / "old", *_first_software())
     before = document(advisor, "recommend", *_ASK)
     assert before["selected"]["mechanism"] == "ft1"
+    cost_s = _stall_of_ft1(advisor)
     assert {used["superseded_by"] for used in before["selected"]["used"]} == {None}
     newer = [
         run_records.record(trace=None, seed=10, rate=80.0, **_NEWER),
@@ -203,6 +214,8 @@ def test_answers_fall_back_on_superseded_software_and_say_so(
     assert f"{OLD} is superseded by {NEW}, which was measured later" in said
     found = document(advisor, "recommend", *_ASK)
     assert found["scenario"]["step_time_s"] == before["scenario"]["step_time_s"] / 2
+    # Its saves take as long as they did, however fast steps are now.
+    assert _stall_of_ft1(advisor) == cost_s
     pick = found["selected"]
     assert {used["superseded_by"] for used in pick["used"]} == {NEW}
     (warning,) = [line for line in found["warnings"] if "superseded" in line]
@@ -221,6 +234,35 @@ def test_answers_fall_back_on_superseded_software_and_say_so(
     stacks = {line.split()[0]: line.split()[1:] for line in table.splitlines() if "torch-" in line}
     assert stacks[OLD] == ["2", "2", "2.13.0+cpu", "3.11.2", NEW]
     assert stacks[NEW] == ["2", "0", "2.14.0+cpu", "3.11.2"]
+
+
+def test_tuning_and_exposure_say_so_as_well(advisor: Advisor, tmp_path: Path) -> None:
+    _measure(advisor, tmp_path / "old", *_first_software())
+    calm = run_records.record(trace=None, seed=10, rate=80.0, **_NEWER)
+    _measure(advisor, tmp_path / "new", calm)
+    tuned = document(advisor, "tune", *_ASK, "--most", "0")
+    assert {choice["is_superseded"] for choice in tuned["choices"]} == {True}
+    (warning,) = tuned["warnings"]
+    assert NEW in warning
+    code, table, _ = advisor("tune", *_ASK, "--most", "0")
+    assert code == 0
+    assert f"{tuned['choices'][0]['evidence']}†" in table
+    assert warning in table
+    shown = document(advisor, "exposure", "--cluster", "mybox")
+    assert [row["superseded_by"] for row in shown["exposures"]] == [NEW]
+    code, table, _ = advisor("exposure", "--cluster", "mybox")
+    assert code == 0
+    assert table.splitlines()[2].rstrip().endswith("†")
+    assert f"software that is superseded by {NEW}, and not again since: A2" in table
+    code, text, _ = advisor("exposure", "--cluster", "mybox", "--format", "csv")
+    assert [row["superseded_by"] for row in csv.DictReader(StringIO(text))] == [NEW]
+    _measure(advisor, tmp_path / "newest", run_records.record(seed=11, rate=80.0, **_NEWER))
+    shown = document(advisor, "exposure", "--cluster", "mybox")
+    assert [row["superseded_by"] for row in shown["exposures"]] == [None]
+    assert shown["set_aside"] == 1
+    code, table, _ = advisor("exposure", "--cluster", "mybox")
+    assert "†" not in table
+    assert "1 row of superseded software is not shown: measured anew since" in table
 
 
 def test_measured_anew_nothing_is_marked(advisor: Advisor, tmp_path: Path) -> None:

@@ -102,3 +102,39 @@ def test_a_cluster_that_is_not_there(
 ) -> None:
     assert run(["exposure", "--cluster", "nosuch", "--db", str(shipped_database)]) == 2
     assert "matilda-8xv100" in capsys.readouterr().err
+
+
+def under(software: str, made: dict[str, Any]) -> dict[str, Any]:
+    """The run, later and with another torch."""
+    made["environment"]["torch"] = software
+    made["run_id"] += f"-{software}"
+    made["started_at"] = made["started_at"].replace("T22:", "T23:")
+    return made
+
+
+def test_runs_of_two_software_stacks_are_not_set_against_each_other(
+    measured: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def rows() -> list[dict[str, Any]]:
+        asked_for = ("--db", measured, "--cluster", run_records.CLUSTER, "--format", "json")
+        found: list[dict[str, Any]] = json.loads(asked(capsys, *asked_for))["learning"]
+        return found
+
+    def ingest(folder: str, trace: str | None) -> None:
+        newer = (under("2.14.0+cpu", learning(seed, 0.3, trace)) for seed in range(3))
+        run_records.write(tmp_path / folder, *newer)
+        assert run(["ingest", str(tmp_path / folder), "--db", measured]) == 0
+
+    before = rows()
+    ingest("faulted", "F1")
+    assert rows() == before
+    ingest("calm", None)
+    old, new = rows()
+    assert [old] == before
+    assert (old["software_stack"], new["software_stack"]) == (
+        f"{run_records.CLUSTER}/torch-2.13.0+cpu",
+        f"{run_records.CLUSTER}/torch-2.14.0+cpu",
+    )
+    assert new["learning"]["with_fault"]["value"] == pytest.approx(0.3 * 30, rel=0.01)
+    text = asked(capsys, "--db", measured, "--cluster", run_records.CLUSTER)
+    assert f"A6 on resnet50-cpu under {new['software_stack']}: in the" in text

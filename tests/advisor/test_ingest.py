@@ -41,7 +41,15 @@ def test_a_refused_record_is_named_and_the_exit_code_is_2(advisor: Advisor, fold
     assert (code, len(document["new"]), document["known"]) == (2, 6, [])
     assert document["refused"][0].startswith(f"{bad}: wall_s: ")
     assert document["clusters"] == [
-        {"cluster": "mybox", "points": 2, "added": 2, "updated": 0, "kept": 0, "superseded": []}
+        {
+            "cluster": "mybox",
+            "points": 2,
+            "added": 2,
+            "updated": 0,
+            "kept": 0,
+            "superseded": [],
+            "contradicted": [],
+        }
     ]
     assert err.splitlines() == [
         f"refused: {document['refused'][0]}",
@@ -101,3 +109,18 @@ def test_what_is_not_measured_is_asked_for(advisor: Advisor, folder: Path) -> No
     code, out, err = advisor(*_ASK, "--architecture", "a3")
     assert (code, out) == (2, "")
     assert err == "advisor: cluster mybox has no measurement of a3: it has a2, a6\n"
+
+
+def test_older_software_that_is_measured_again_is_said(advisor: Advisor, tmp_path: Path) -> None:
+    made = (
+        run_records.record(),
+        run_records.record(seed=5, environment__torch="2.14.0+cpu"),
+        run_records.record(seed=9),
+    )
+    for number, each in enumerate(made):
+        run_records.write(tmp_path / str(number), each)
+    said = [advisor("ingest", str(tmp_path / str(number)))[1] for number in range(3)]
+    old = "mybox/torch-2.13.0+cpu"
+    assert f"{old} is superseded by" in said[1]
+    assert "--undo" not in said[0] + said[1]
+    assert f"`advisor db supersede --undo {old}` lets them count" in said[2]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from advisor import leave_one_out as module
+from advisor.characterization import step_time_s
 from advisor.leave_one_out import Comparison, LeaveOneOut, leave_one_out
 from advisor.prediction.predict import predict, predict_restore
 from advisor.recommendation import Candidate, RuleError
@@ -20,6 +21,7 @@ from advisor.scenario import (
     ScenarioInput,
 )
 from db.records import (
+    Cadence,
     CalibrationPath,
     ClusterEvidence,
     DispersionKind,
@@ -384,3 +386,22 @@ def test_it_is_computed_once_and_only_for_an_extrapolation(
     answered()
     answered(mtbf_s=2e4)
     assert asked == [*Rule]
+
+
+def test_what_is_left_is_as_if_it_had_been_read_so(matilda: ClusterEvidence) -> None:
+    leave_one_out(matilda)  # the step times that it found are carried over
+    checked = 0
+    for (_, mechanism), points in matilda.points_by_pair.items():
+        if matilda.mechanisms[mechanism].cadence is Cadence.NEVER:
+            continue
+        for out in (points[:1], points):
+            rest = module._without(matilda, out)
+            anew = replace(matilda, points=tuple(p for p in matilda.points if p not in out))
+            assert rest.points == anew.points
+            assert rest.points_by_pair == anew.points_by_pair
+            for architecture in matilda.architectures:
+                for workload in {p.workload for p in matilda.points}:
+                    kept = step_time_s(rest, architecture, workload)
+                    assert kept == step_time_s(anew, architecture, workload)
+                    checked += kept is not None
+    assert checked

@@ -123,7 +123,15 @@ def test_json_is_clean_and_has_the_same(call: Called) -> None:
     assert each["detection_s"]["n"] == 2
     assert (each["outcomes"], each["valid"], each["censored"]) == ({"halted": 2}, 2, 0)
     assert document["clusters"] == [
-        {"cluster": "mybox", "points": 1, "added": 1, "updated": 0, "kept": 0, "superseded": []}
+        {
+            "cluster": "mybox",
+            "points": 1,
+            "added": 1,
+            "updated": 0,
+            "kept": 0,
+            "superseded": [],
+            "contradicted": [],
+        }
     ]
 
 
@@ -385,12 +393,13 @@ def test_several_mechanisms_and_traces_reach_the_harness(
     mechanisms = ["--mechanism", "FT1,ft2", "--mechanism", "ft4+ft2+ft1"]
     traces = ["--trace", "none,F1", "--trace", "Mine.json"]
     how = ["--interval", "20", "--replicas", "2", "--way", "restart", "--lead", "None"]
+    how += ["--nodes", "2"]
     assert cli.run(["measure", "--architecture", "all", *mechanisms, *traces, *how]) == 1
     capsys.readouterr()
     assert {word for word in seen[0] if not word.startswith(("--folder", "--command"))} >= {
         *("--architecture=all", "--mechanism=ft1", "--mechanism=ft2", "--mechanism=ft4+ft2+ft1"),
         *("--trace=none,F1", "--trace=Mine.json", "--interval=20", "--replicas=2"),
-        *("--way=restart", "--lead=none"),
+        *("--way=restart", "--lead=none", "--nodes=2"),
     }
     assert cli.run(["measure", "--architecture", "a2", "--lead", "2s"]) == 1
     assert "--lead=2s" in seen[1]
@@ -399,12 +408,12 @@ def test_several_mechanisms_and_traces_reach_the_harness(
 
 
 def test_the_harness_knows_every_option(capsys: pytest.CaptureFixture[str]) -> None:
-    from advisor.commands import slurm_options
+    from advisor.commands import launcher_options
     from advisor.commands.measure import command
     from measure.cli import _parser
 
     of_the_database = {"--format", "--db", "--target", "--max-seeds", "--resume"}
-    params = [p for p in command.params if p.name not in slurm_options.NAMES]
+    params = [p for p in command.params if p.name not in launcher_options.NAMES]
     ours = {o for p in params for o in p.opts} - of_the_database
     with pytest.raises(SystemExit):
         _parser().parse_args(["run", "--help"])

@@ -3,13 +3,19 @@
 import json
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from advisor.cli import run
+from advisor.comparison.clusters import compare
+from advisor.comparison.matching import Compared
 from advisor.evidence import opened
 from advisor.reports.comparison_words import ANSWER_HEADER, MISSING
+from app.views.clusters import ratio_row
+from db.records import ClusterEvidence, OperatingPoint
+from tests.advisor.comparison.twins import twin
 from tests.app.conftest import Page, texts
 
 PAPER, OURS = "matilda-8xv100", "2-cores-8-ranks"
@@ -102,8 +108,28 @@ def test_points_of_superseded_software_are_marked(page: Page, tmp_path: Path) ->
     shown = page("recommend", own)
     assert all("†" in code for code in shown.table[0].value["ev."])
     assert "superseded" in texts(shown)
+    shown = page("runs", own)
+    assert all("†" in words for words in shown.table[0].value["evidence"])
+    assert f"superseded by {PAPER}/torch-9" in texts(shown)
     shown = page("clusters", own, beside=[OURS])
     assert not shown.exception
     assert shown.dataframe[0].value["ev."][0].endswith("†")
     machines = shown.dataframe[1].value.set_index("what")
     assert str(machines.loc["superseded software", PAPER]).startswith("torch 2.3.0")
+
+
+def test_a_drawn_pair_says_what_is_unlike(matilda: ClusterEvidence) -> None:
+    def other(point: OperatingPoint) -> OperatingPoint:
+        return replace(point, state_bytes=10 * point.state_bytes, world_size=4)
+
+    found = compare([matilda, twin(matilda, other), twin(matilda, name="same")], ["a2"], ["ft3"])
+    drawn = [(ratio_row(row, 0), ratio_row(row, 1)) for row in found.rows]
+    (stall,) = (pair for pair in drawn if pair[0] is not None and "stall per save" in pair[0].name)
+    unlike, like = stall
+    assert unlike is not None
+    assert like is not None
+    assert unlike.name == "A2 FT3 stall per save (204.7 MB | 2.047 GB, unlike in: state, ranks)"
+    assert like.name == "A2 FT3 stall per save (204.7 MB)"
+    assert unlike.words.startswith(f"{unlike.name}: 1 (")
+    unmeasured = next(row for row in found.rows if row.key.compared is Compared.RESTORE)
+    assert ratio_row(unmeasured, 0) is None

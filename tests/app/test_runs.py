@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from advisor.cli import run
 from advisor.reports import run_words
 from app.views import runs
 from db.records import (
@@ -472,3 +474,18 @@ def test_the_place_in_a_library_is_left_out_of_what_a_rank_said() -> None:
     assert said.startswith("RuntimeError: Connection closed by peer [127.0.0.1]:2445.")
     assert len(said) == 64
     assert said.endswith("…")
+
+
+def test_exposure_is_that_of_the_newest_software(
+    page: Page, database: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.db"
+    shutil.copy(database, own)
+    newer = run_records.record(seed=50, rate=80.0, environment__torch="2.14.0+cpu")
+    run_records.write(tmp_path / "newer", newer)
+    assert run(["ingest", str(tmp_path / "newer"), "--db", str(own)]) == 0
+    shown = page("runs", own, cluster=CLUSTER)
+    assert not shown.exception
+    rows = shown.table[0].value
+    assert list(rows.index) == ["A2", "A3", "A6"]
+    assert list(rows["before"]) == ["80", "40", "10"]

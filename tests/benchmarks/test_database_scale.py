@@ -256,3 +256,93 @@ def test_a_million_operating_points_against_a_thousand(tmp_path: Path) -> None:
     took_s = median(many for _, many in rounds)
     print(f"\n{points['many']} points: {took_s:.3f} s, {ratio:.2f} times that of {points['few']}")
     assert ratio < 1.5
+
+
+def grown(path: Path, cluster: str, copies: int) -> int:
+    """Copies of all points of one cluster in the cluster itself, each time with a state 3 % larger
+    than the first, and their numbers as they are; how many points the cluster has then."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA synchronous=OFF")
+        connection.execute("PRAGMA cache_size=-500000")
+        own = connection.execute(
+            "SELECT point_id FROM operating_points WHERE cluster = ?", (cluster,)
+        ).fetchall()
+        changed = {
+            "point_id": "t.point_id || '/' || copies.n",
+            "state_bytes": "CAST(t.state_bytes * (1.0 + 0.03 * copies.n) AS INTEGER)",
+        }
+        connection.execute("CREATE TEMPORARY TABLE own (point_id TEXT PRIMARY KEY)")
+        connection.executemany("INSERT INTO own VALUES (?)", own)
+        for table in ("operating_points", "operating_point_values"):
+            names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            picked = ", ".join(changed.get(name, f"t.{name}") for name in names)
+            statement = (
+                f"{_COPIES} INSERT INTO {table} SELECT {picked} FROM {table} t, copies "
+                "WHERE t.point_id IN (SELECT point_id FROM own)"
+            )
+            connection.execute(statement, {"copies": copies})
+            connection.commit()
+    return len(own) * (copies + 1)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["recommend", "--architecture", "a2", "--state-size", "204.7MB", "--mtbf", "4h"],
+        ["pareto", "--architecture", "a2", "--state-size", "204.7MB"],
+    ],
+    ids=["recommend", "pareto"],
+)
+def test_a_million_points_of_one_cluster_against_a_thousand(
+    grown_files: dict[str, tuple[Path, int]], command: list[str]
+) -> None:
+    """All of a thousand are read, of a million an excerpt: whole processes, in turn."""
+
+    def asked(name: str) -> str:
+        whole = [sys.executable, "-m", "advisor", *command, "--db", str(grown_files[name][0])]
+        return subprocess.run(whole, check=True, capture_output=True, text=True).stdout
+
+    assert "very many" not in asked("few")
+    assert "very many" in asked("many")
+    rounds = [(seconds(lambda: asked("few")), seconds(lambda: asked("many"))) for _ in range(11)]
+    ratio = median(many / few for few, many in rounds)
+    few_s, many_s = (median(each) for each in zip(*rounds, strict=True))
+    points = {name: found for name, (_, found) in grown_files.items()}
+    print(
+        f"\n{command[0]}: {points['many']} points of a cluster: {many_s:.3f} s, {ratio:.2f} times "
+        f"that of {points['few']} ({few_s:.3f} s)"
+    )
+    assert ratio < 1.5
+
+
+@pytest.fixture(scope="module")
+def grown_files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Path, int]]:
+    """A cluster of a thousand points and one of a million: the file, and how many they are."""
+    folder, found = tmp_path_factory.mktemp("grown"), {}
+    for name, wanted in (("few", POINTS // 1000), ("many", POINTS)):
+        path = folder / f"{name}.db"
+        database(path).dispose()
+        with closing(sqlite3.connect(path)) as connection:
+            counted = "SELECT COUNT(*) FROM operating_points WHERE cluster = 'matilda-8xv100'"
+            (own,) = connection.execute(counted).fetchone()
+        found[name] = path, grown(path, "matilda-8xv100", wanted // own - 1)
+    return found
+
+
+def test_a_plan_of_ten_thousand_cells_by_the_harness(tmp_path: Path) -> None:
+    """`python -m measure plan`, as whole processes in turn: what ten thousand cells take beside
+    what one takes, which is torch's start."""
+
+    def planned(seeds: int) -> float:
+        command = [sys.executable, "-m", "measure", "plan", "--architecture", "a2"]
+        command += ["--mechanism", "ft1", "--trace", "f1", "--seeds", str(seeds)]
+        command += ["--cluster", "mybox", "--folder", str(tmp_path), "--out", str(tmp_path / "p")]
+        return seconds(lambda: subprocess.run(command, check=True, capture_output=True))
+
+    rounds = [(planned(1), planned(CELLS)) for _ in range(5)]
+    one_s, all_s = (median(each) for each in zip(*rounds, strict=True))
+    print(
+        f"\n{CELLS} cells planned by a harness: {all_s:.2f} s by the clock, "
+        f"{median(many - one for one, many in rounds):.2f} s more than one ({one_s:.2f} s)"
+    )
+    assert len(json.loads((tmp_path / "p").read_text())["cells"]) == CELLS

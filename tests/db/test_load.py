@@ -25,6 +25,7 @@ from db.queries import cluster_evidence
 from db.records import ClusterEvidence
 from db.resources import resource_dir
 from db.session import open_engine, reading, writing
+from db.stack_store import reinstate
 from tests.db.good_rows import GOOD
 
 CLUSTER = "matilda-8xv100"
@@ -210,6 +211,52 @@ def test_two_stacks_may_arrive_in_any_order(database_url: str, folder: Path) -> 
     )
     load(database_url, folder)
     assert load_rows(database_url, bundle_rows(bundle, "b")).kinds["software_stacks"].added == 1
+
+
+def stacks_of(mark: str | None) -> dict[str, Any]:
+    return bundle_of(
+        software_stacks=[
+            {"software_stack": "first", "cluster": "tiny", "superseded_by": mark},
+            {"software_stack": "second", "cluster": "tiny", "superseded_by": None},
+        ]
+    )
+
+
+def test_a_mark_of_a_row_that_is_there_is_not_taken_from_a_file(
+    database_url: str, folder: Path
+) -> None:
+    """Neither put on nor taken off: whoever has the database decided it."""
+    load(database_url, folder)
+    load_rows(database_url, bundle_rows(stacks_of("second"), "b"))
+    mark = "SELECT superseded_by FROM software_stacks WHERE software_stack = 'first'"
+    engine = open_engine(database_url)
+
+    def marked() -> str | None:
+        with reading(engine) as connection:
+            found: str | None = connection.exec_driver_sql(mark).scalar_one()
+        return found
+
+    assert marked() == "second"
+    for in_file in (None, "second"):
+        assert not load_rows(database_url, bundle_rows(stacks_of(in_file), "b")).changed
+        assert marked() == "second"
+    assert reinstate(engine, "first") == "second"
+    for in_file in (None, "second"):
+        assert not load_rows(database_url, bundle_rows(stacks_of(in_file), "b")).changed
+        assert marked() is None
+    engine.dispose()
+
+
+def test_the_rest_of_a_marked_row_is_updated(database_url: str, folder: Path) -> None:
+    load(database_url, folder)
+    bundle = stacks_of("second")
+    load_rows(database_url, bundle_rows(bundle, "b"))
+    bundle["kinds"]["software_stacks"][0].update(torch="2.9.0", superseded_by=None)
+    report = load_rows(database_url, bundle_rows(bundle, "b"))
+    assert report.kinds["software_stacks"].updated == 1
+    (row,) = [row for row in rows(database_url)["software_stacks"] if row[0] == "first"]
+    assert "2.9.0" in row
+    assert "second" in row
 
 
 def test_the_shipped_data_loads_on_both(shipped_url: str) -> None:

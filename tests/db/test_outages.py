@@ -1,17 +1,20 @@
 """Dropped connections, restarts, deadlocks, answers that are lost: nothing is lost, and nothing is
 there twice. Against a real server."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
+from psycopg import sql
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
-from db import campaign_store, validation_store
+from db import campaign_store, session, validation_store
 from db.calibration_record import read_calibration
 from db.errors import UnreachableError
 from db.failure_store import store_failure_estimate
@@ -19,6 +22,7 @@ from db.harvest import harvest
 from db.ingest import ingest
 from db.migrate import upgrade
 from db.models import Base
+from db.outages import is_outage
 from db.recommendation_store import save_recommendation
 from db.records import CampaignStatus, CellStatus
 from db.session import open_engine, read, reading, write, writing
@@ -328,3 +332,156 @@ def test_a_database_that_is_gone_is_not_waited_for(
     monkeypatch.setattr("db.outages.time.sleep", lambda seconds: pytest.fail("it waited"))
     with pytest.raises(UnreachableError, match="does not exist"):
         write(own_engine, lambda connection: connection.exec_driver_sql(ADD))
+
+
+def test_a_server_without_a_place_left_is_waited_for(
+    own_postgres: PostgresServer, own_engine: Engine
+) -> None:
+    """Even by a process that never reached it: it is there, and full."""
+    own_engine.dispose()
+    url = own_engine.url.update_query_dict({"application_name": "never-there-before"})
+    taken = []
+    with contextlib.suppress(psycopg.OperationalError):
+        while True:
+            taken.append(psycopg.connect(own_postgres.url("postgres")))
+
+    def leave() -> None:
+        while own_postgres.log.count("too many clients already") < 2:
+            time.sleep(0.02)
+        taken.pop().close()
+
+    leaving = threading.Thread(target=leave)
+    leaving.start()
+    late = open_engine(url.render_as_string(hide_password=False))
+    write(late, lambda connection: connection.exec_driver_sql(ADD))
+    leaving.join(30.0)
+    late.dispose()
+    for each in taken:
+        each.close()
+    assert scalars(own_engine, COUNT) == [1]
+
+
+_STARTS_IN_GERMAN = "Verbindung zum Server auf »127.0.0.1«: FATAL:  das Datenbanksystem startet"
+
+
+@pytest.mark.parametrize(
+    ("message", "was_reached", "passes"),
+    [
+        ("connection to server failed: Connection refused", True, True),
+        ("connection to server failed: Connection refused", False, False),
+        (_STARTS_IN_GERMAN, True, True),
+        (_STARTS_IN_GERMAN, False, False),
+        ("FATAL:  the database system is starting up", False, True),
+        ("FATAL:  sorry, too many clients already", False, True),
+        ("FATAL:  remaining connection slots are reserved for roles with", False, True),
+        ('FATAL:  too many connections for role "me"', False, True),
+        ('FATAL:  password authentication failed for user "me"', True, False),
+        ('FATAL:  no pg_hba.conf entry for host "::1", user "me"', True, False),
+        ('FATAL:  role "me" does not exist', True, False),
+        ('FATAL:  role "me" is not permitted to log in', True, False),
+        ('FATAL:  permission denied for database "d"', True, False),
+    ],
+)
+def test_what_hinders_a_connection_passes_or_not(
+    message: str, was_reached: bool, passes: bool
+) -> None:
+    """It has no SQLSTATE; what is not known to be final passes, of a database that was reached."""
+    error = OperationalError(None, None, psycopg.OperationalError(message))
+    assert is_outage(error, was_reached) is passes
+
+
+SETTINGS = """
+SELECT name, setting FROM pg_settings WHERE name IN (
+  'tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count',
+  'idle_in_transaction_session_timeout', 'lock_timeout')
+"""
+
+
+@ON_POSTGRESQL
+def test_a_session_gives_up_what_it_holds_unless_somebody_says_otherwise(
+    engine: Engine, shipped_url: str
+) -> None:
+    def settings(url: str) -> dict[str, str]:
+        made = open_engine(url)
+        with reading(made) as connection:
+            rows = connection.exec_driver_sql(SETTINGS)
+            found = {str(row[0]): str(row[1]) for row in rows}
+        made.dispose()
+        return found
+
+    ours = {
+        "tcp_keepalives_idle": "30",
+        "tcp_keepalives_interval": "10",
+        "tcp_keepalives_count": "3",
+        "idle_in_transaction_session_timeout": "60000",
+        "lock_timeout": "30000",
+    }
+    assert settings(shipped_url) == ours
+    by_url = f"{shipped_url}?options=-c%20lock_timeout%3D1s"
+    assert settings(by_url) == {**ours, "lock_timeout": "1000"}
+    database = shipped_url.rpartition("/")[2]
+    with psycopg.connect(shipped_url, autocommit=True) as connection:
+        change = "ALTER DATABASE {} SET idle_in_transaction_session_timeout = '5min'"
+        connection.execute(sql.SQL(change).format(sql.Identifier(database)))
+    assert settings(by_url)["idle_in_transaction_session_timeout"] == "300000"
+
+
+@ON_POSTGRESQL
+def test_what_a_client_holds_that_is_stuck_is_free_after_a_while(
+    engine: Engine, shipped_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(session._SESSION, "idle_in_transaction_session_timeout", "200ms")
+    stuck = open_engine(shipped_url)
+
+    def hold() -> None:
+        with writing(stuck) as connection:
+            connection.exec_driver_sql(ADD)
+            write(engine, lambda other: other.exec_driver_sql(ADD.replace("1, MIN", "7, MIN")))
+            connection.exec_driver_sql("SELECT 1")
+
+    with pytest.raises(UnreachableError):
+        hold()
+    stuck.dispose()
+    assert scalars(engine, COUNT) == [7]
+
+
+@ON_POSTGRESQL
+def test_a_lock_that_is_held_for_long_is_waited_for_again(
+    engine: Engine, shipped_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with writing(engine) as connection:
+        connection.exec_driver_sql(ADD)
+    monkeypatch.setitem(session._SESSION, "lock_timeout", "50ms")
+    waiting = open_engine(shipped_url)
+    tries: list[int] = []
+
+    def change(connection: Connection) -> None:
+        tries.append(pid_of(connection))
+        connection.exec_driver_sql("UPDATE published_counts SET count = 2 WHERE name = 'tries'")
+
+    with psycopg.connect(shipped_url) as holder:
+        holder.execute("SELECT 1 FROM published_counts WHERE name = 'tries' FOR UPDATE")
+        thread = threading.Thread(target=write, args=(waiting, change))
+        thread.start()
+        deadline = time.monotonic() + 30.0
+        while len(tries) < 3:
+            assert time.monotonic() < deadline, "it was not tried again"
+            time.sleep(0.02)
+    thread.join(30.0)
+    waiting.dispose()
+    assert scalars(engine, COUNT) == [2]
+
+
+@ON_POSTGRESQL
+def test_a_lock_that_is_never_released_is_one_line(
+    shipped_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(session._SESSION, "lock_timeout", "20ms")
+    monkeypatch.setattr("db.session.WRITE_PATIENCE_S", 0.1)
+    waiting = open_engine(shipped_url)
+    with psycopg.connect(shipped_url) as holder:
+        holder.execute("LOCK TABLE published_counts")
+        with pytest.raises(UnreachableError, match="another session holds what this") as caught:
+            write(waiting, lambda connection: connection.exec_driver_sql(ADD))
+    waiting.dispose()
+    assert "\n" not in str(caught.value)

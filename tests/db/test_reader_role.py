@@ -10,6 +10,8 @@ from psycopg import sql
 
 from advisor.cli import run
 from db.errors import UnreachableError
+from db.harvest import harvest
+from db.ingest import ingest
 from db.migrate import downgrade, upgrade
 from db.reader_role import OBJECTS, RoleRefusedError, make_reader, require_name
 from db.session import open_engine, reading
@@ -149,9 +151,33 @@ def test_again_it_is_brought_up_to_date(reader_url: str, shipped_url: str) -> No
         (
             "CREATE ROLE advisor_reader; GRANT ALL ON SCHEMA public TO advisor_reader; "
             "SET ROLE advisor_reader; CREATE TABLE its_own (a INTEGER); RESET ROLE",
-            "it owns tables",
+            "it owns table its_own",
         ),
         ("GRANT INSERT ON runs TO PUBLIC", "it may write to runs"),
+        (
+            "CREATE ROLE advisor_reader; GRANT UPDATE (note) ON operating_points TO advisor_reader",
+            "it may write to operating_points",
+        ),
+        ("GRANT INSERT (note) ON operating_points TO PUBLIC", "it may write to operating_points"),
+        (
+            "CREATE ROLE advisor_reader; CREATE SCHEMA its_own AUTHORIZATION advisor_reader",
+            "it owns schema its_own",
+        ),
+        (
+            "CREATE ROLE advisor_reader; "
+            "CREATE FUNCTION its_own() RETURNS INTEGER LANGUAGE SQL AS 'SELECT 1'; "
+            "ALTER FUNCTION its_own() OWNER TO advisor_reader",
+            "it owns function its_own",
+        ),
+        (
+            "CREATE ROLE advisor_reader; DO $$ BEGIN EXECUTE "
+            "format('ALTER DATABASE %I OWNER TO advisor_reader', current_database()); END $$",
+            "it owns database test_",
+        ),
+        (
+            "CREATE ROLE advisor_reader; GRANT CREATE ON SCHEMA public TO advisor_reader",
+            "it was given the right to make tables in the schema public",
+        ),
     ],
 )
 def test_a_role_that_can_more_is_left_alone(
@@ -274,7 +300,10 @@ def test_what_the_command_refuses(
         ([], "--password-env VAR names the variable"),
         (["--password-env", "NOTHING"], "$NOTHING is empty"),
         (["--password-env", "HOME", "--no-password"], "contradict each other"),
-        (["--no-password", "--time-limit", "0s"], "more than 0"),
+        *(
+            (["--no-password", "--time-limit", limit], "from 1ms to 24d, such as 60s")
+            for limit in ("0s", "0.4ms", "30d")
+        ),
     ):
         code, out, err = called(capsys, "db", "reader", NAME, *options, "--db", shipped_url)
         assert (code, out) == (2, "")
@@ -317,6 +346,51 @@ def test_an_administrator_can_do_it_by_hand(
         connection.execute("SET default_transaction_read_only = off")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("SELECT lo_create(0)")
+
+
+@ON_POSTGRESQL
+def test_no_script_is_printed_that_would_restrict_another_kind_of_role(
+    shipped_url: str, roles: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with psycopg.connect(shipped_url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {NAME} LOGIN CREATEDB".encode())
+    for name, reason in ((NAME, "may make roles or databases"), ("postgres", "the role that asks")):
+        code, out, err = called(capsys, "db", "reader", name, "--print", "--db", shipped_url)
+        assert (code, out) == (2, "")
+        assert reason in err
+        assert err.count("\n") == 1
+
+
+@ON_POSTGRESQL
+def test_a_role_without_a_password_is_printed_without_one(
+    shipped_url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["db", "reader", NAME, "--print", "--no-password", "--db", shipped_url]
+    code, out, _ = called(capsys, *command)
+    assert (code, "CREATE ROLE" in out, "password" in out) == (0, True, False)
+
+
+@ON_POSTGRESQL
+def test_it_cannot_hold_up_whoever_writes(
+    reader_url: str, shipped_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Advisory locks it can take as any role can; nobody waits for them."""
+    monkeypatch.setattr("db.session.WRITE_PATIENCE_S", 0.1)
+    run_records.write(tmp_path, run_records.record())
+    url = f"{shipped_url}?options=-c%20lock_timeout%3D5s"
+    with psycopg.connect(reader_url) as idle:
+        idle.execute("SET TRANSACTION READ WRITE")
+        idle.execute("SELECT pg_advisory_lock(4671206), pg_advisory_lock(4671207)")
+        for table in ("operating_points", "alembic_version"):
+            for mode in ("ROW SHARE", "SHARE ROW EXCLUSIVE", "ACCESS EXCLUSIVE"):
+                with pytest.raises(REFUSED), idle.transaction():
+                    idle.execute(f"LOCK TABLE {table} IN {mode} MODE".encode())
+        engine = open_engine(url)
+        assert len(ingest(engine, tmp_path).new) == 1
+        assert harvest(engine, "mybox").added == 1
+        engine.dispose()
+        downgrade(url, "0009")
+        upgrade(url)
 
 
 @ON_POSTGRESQL

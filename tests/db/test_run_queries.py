@@ -14,6 +14,7 @@ from db.run_queries import (
     RunFilter,
     count_runs,
     exposure,
+    exposure_that_counts,
     first_detections,
     list_runs,
     run_choices,
@@ -148,3 +149,22 @@ def test_when_the_first_rank_knew(connection: Connection) -> None:
     assert sorted(points[point_id] for point_id in found) == ["a2", "a6"]
     assert {(mean.value, mean.n) for mean in found.values()} == {(5.125, 2), (5.125, 1)}
     assert first_detections(connection, "matilda-8xv100") == {}
+
+
+def test_exposure_under_newer_software(engine: Engine, tmp_path: Path) -> None:
+    """A2 was measured again, which sets the older point aside; the others are marked."""
+    newer = run_records.record(seed=10, rate=80.0, environment__torch="2.14.0+cpu")
+    run_records.write(tmp_path / "newer", newer)
+    assert ingest(engine, tmp_path / "newer").refused == ()
+    harvest(engine, "mybox")
+    with reading(engine) as connection:
+        assert len(exposure(connection, "mybox")) == 4
+        found = exposure_that_counts(connection, "mybox")
+        paper = exposure_that_counts(connection, "matilda-8xv100")
+    assert found.set_aside == 1
+    new = "mybox/torch-2.14.0+cpu"
+    marks = [(each.architecture, each.superseded_by) for each in found.exposures]
+    assert marks == [("a2", None), ("a3", new), ("a6", new)]
+    assert found.exposures[0].throughput is not None
+    assert found.exposures[0].throughput.value == 80.0
+    assert (len(paper.exposures), paper.set_aside) == (8, 0)

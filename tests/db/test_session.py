@@ -7,10 +7,12 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import text
 from sqlalchemy.exc import OperationalError
@@ -326,3 +328,44 @@ def test_errors_of_the_driver_are_not_swallowed(sqlite_file: Path) -> None:
     with pytest.raises(OperationalError, match="syntax error"), reading(engine) as connection:
         connection.exec_driver_sql("SELEKT 1")
     engine.dispose()
+
+
+ON_POSTGRESQL = pytest.mark.parametrize("shipped_url", ["postgresql"], indirect=True)
+
+
+@ON_POSTGRESQL
+def test_a_statement_that_takes_longer_than_a_role_may_is_one_line(shipped_url: str) -> None:
+    engine = open_engine(shipped_url)
+
+    def ask() -> None:
+        with reading(engine) as connection:
+            connection.exec_driver_sql("SET LOCAL statement_timeout = '20ms'")
+            connection.exec_driver_sql("SELECT pg_sleep(60)")
+
+    with pytest.raises(UnreachableError) as caught:
+        ask()
+    engine.dispose()
+    assert "statement timeout: ask for less" in line(caught)
+    assert "`advisor db reader NAME --time-limit`" in line(caught)
+
+
+@ON_POSTGRESQL
+def test_a_deadlock_outside_of_write_is_one_line(shipped_url: str) -> None:
+    engine = open_engine(shipped_url)
+    with psycopg.connect(shipped_url) as other:
+        other.execute("SET LOCAL deadlock_timeout = '1min'")  # so that it is not the one to end
+        other.execute("LOCK TABLE sources")
+        waiting = threading.Thread(target=other.execute, args=("LOCK TABLE clusters",))
+
+        def lock_each_other_out() -> None:
+            with writing(engine) as connection:
+                connection.exec_driver_sql("SET LOCAL deadlock_timeout = '10ms'")
+                connection.exec_driver_sql("LOCK TABLE clusters")
+                waiting.start()
+                connection.exec_driver_sql("LOCK TABLE sources")
+
+        with pytest.raises(UnreachableError) as caught:
+            lock_each_other_out()
+        waiting.join(30.0)
+    engine.dispose()
+    assert "deadlock detected: another session was in the way" in line(caught)

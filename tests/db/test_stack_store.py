@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Engine, event
 
 from db.errors import InvalidDataError, NotFoundError
 from db.harvest import HarvestReport, harvest
@@ -14,7 +14,8 @@ from db.queries import cluster_evidence, evidence_version, software_stacks
 from db.rebuild import rebuild
 from db.records import ClusterEvidence
 from db.session import open_engine, reading
-from db.stack_store import Measured, reinstate, successions, supersede
+from db.stack_store import reinstate, successions, supersede
+from db.stack_times import Measured, contradicted, measured_again
 from tests.db import run_records
 from tests.db.test_stacks import stacks
 
@@ -150,6 +151,48 @@ def test_mistakes_say_what_there_is(engine: Engine, tmp_path: Path) -> None:
     assert marks(engine) == {OLD: NEW, NEW: None}
 
 
+@pytest.mark.parametrize("shipped_url", ["postgresql"], indirect=True)
+def test_a_stack_that_comes_while_they_are_compared(
+    engine: Engine, shipped_url: str, tmp_path: Path
+) -> None:
+    """From another process, between the two looks: the first of them does not know it yet."""
+    run_records.write(tmp_path / "old", run_records.record())
+    run_records.write(tmp_path / "new", run_records.record(seed=5, **_NEWER))
+    assert len(ingest(engine, tmp_path / "old").new) == 1
+    other = open_engine(shipped_url)
+    came: list[int] = []
+
+    def comes(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        is_look = "* FROM software_stacks" in statement or "MIN(r.started_at)" in statement
+        if is_look and not came:
+            came.append(len(ingest(other, tmp_path / "new").new))
+
+    event.listen(engine, "after_cursor_execute", comes)
+    assert harvest(engine, "mybox").superseded == ()
+    assert came == [1]
+    assert harvest(engine, "mybox").superseded == ((OLD, NEW),)
+    other.dispose()
+
+
+def test_software_that_was_gone_back_to_is_named(engine: Engine, tmp_path: Path) -> None:
+    """Upgraded, measured once, and rolled back; the mark stays, and somebody has to be told."""
+    take(engine, tmp_path / "1", run_records.record())
+    upgraded = take(engine, tmp_path / "2", run_records.record(seed=5, **_NEWER))
+    assert (upgraded.superseded, upgraded.contradicted) == (((OLD, NEW),), ())
+    assert evidence(engine).gone_back_to == ()
+    back = take(engine, tmp_path / "3", run_records.record(seed=9))
+    assert (back.superseded, back.contradicted) == ((), ((OLD, NEW),))
+    assert evidence(engine).gone_back_to == ((OLD, NEW),)
+    assert [p.software_stack for p in evidence(engine).set_aside] == [OLD]
+    # In turn: the mark is right about what is newest, and no harvest would make it.
+    in_turn = take(engine, tmp_path / "4", run_records.record(seed=11, **_NEWER))
+    assert in_turn.contradicted == ((OLD, NEW),)
+    assert evidence(engine).gone_back_to == ()
+    assert reinstate(engine, OLD) == NEW
+    assert harvest(engine, "mybox").contradicted == ()
+    assert len(evidence(engine).points) == 2
+
+
 def measured(**spans: tuple[str, str]) -> list[Measured]:
     return [Measured(name, first, last) for name, (first, last) in spans.items()]
 
@@ -172,3 +215,12 @@ def test_no_ring_comes_about() -> None:
 def test_a_stack_at_the_very_end_of_another_overlaps_it() -> None:
     found = measured(a=("1", "3"), b=("3", "4"))
     assert successions(found, stacks(a=None, b=None), {"b"}) == ()
+
+
+def test_a_mark_says_nothing_of_runs_that_are_elsewhere() -> None:
+    found = measured(a=("1", "9"), b=("3", "4"), c=("5", "6"))
+    known = stacks(a="b", b="c", c="d", d=None)
+    assert contradicted(found, known) == measured_again(found, known) == (("a", "b"),)
+    assert contradicted(measured(a=("1", "3"), b=("3", "4")), known) == (("a", "b"),)
+    assert measured_again(measured(a=("1", "3"), b=("3", "4")), known) == ()
+    assert contradicted(measured(a=("1", "2"), b=("3", "4")), known) == ()

@@ -25,7 +25,7 @@ def first_use(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def home(first_use: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current directory and $HOME, with a fresh copy of the database where it belongs.
 
-    Beside them the records of three runs, in the folder `runs`, and two failure logs.
+    Beside them the records of three runs, in the folder `runs`, and failure logs.
     """
     for variable in ("ADVISOR_DB_URL", "XDG_DATA_HOME", "NO_COLOR"):
         monkeypatch.delenv(variable, raising=False)
@@ -37,5 +37,6 @@ def home(first_use: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     records = (run_records.record(seed=seed, rate=39.0 + seed) for seed in range(3))
     run_records.write(tmp_path / "runs", *records)
     shutil.copy(_LOGS / "llama3_counts.csv", tmp_path / "interruptions.csv")
-    shutil.copy(_LOGS / "sacct.txt", tmp_path)
+    for name in ("sacct.txt", "sacct_22_05.txt"):
+        shutil.copy(_LOGS / name, tmp_path)
     return tmp_path

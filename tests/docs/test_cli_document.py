@@ -29,7 +29,7 @@ from tests.docs.documents import (
 
 _EXAMPLES = [
     (name, number, block)
-    for name in ("cli.md", "json.md")
+    for name in ("cli.md", "failure_logs.md", "json.md")
     for number, block in enumerate(console_blocks(read(name)), start=1)
 ]
 _SAVED = re.compile(r"\b\d{8}-[0-9a-f]{8}\b")

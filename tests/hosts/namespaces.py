@@ -1,21 +1,26 @@
-"""Three hosts on one machine: a network namespace, a host name, addresses and a shared memory of
-its own each, on two bridges, by links that can be cut. Needs root and the tools `ip`, `nsenter` and
-`unshare`."""
+"""Three hosts on one machine: a network namespace, a host name, addresses, a shared memory and a
+clock of its own each, on two bridges, by links that can be cut. Needs root and the tools `ip`,
+`nsenter` and `unshare`."""
 
 import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
+import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from measure.nodes.command import AT, KEY
 
-TOOLS = ("ip", "nsenter", "unshare")
+TOOLS = ("ip", "nsenter", "unshare", "mount", "umount")
 COUNT = 3
 _ROOT = Path(__file__).parents[2]
 _ENDS_WITHIN_S = 15.0
+_BOOT = "/proc/sys/kernel/random/boot_id"
+AHEAD_S = (5_000, 0, 90_000)
+"""How far the clock (CLOCK_MONOTONIC) of each host is ahead of this machine's."""
 
 
 @dataclass
@@ -28,6 +33,7 @@ class Hosts:
     port: int
     key: str
     agents: dict[int, "subprocess.Popen[bytes]"] = field(default_factory=dict)
+    folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="fb-hosts-")))
 
     @property
     def place(self) -> str:
@@ -42,11 +48,18 @@ class Hosts:
         """A host's address on its first link."""
         return f"{self.networks[0]}.{number + 1}"
 
+    def memory(self, number: int) -> Path:
+        """The shared memory of a host, which outlives its processes."""
+        return self.folder / f"memory-{number}"
+
     def make(self) -> None:
-        """Hosts, bridges and links."""
+        """Hosts, bridges and links, with a way from each host to everywhere."""
         for number in range(COUNT):
             run("ip", "netns", "add", self.host(number))
             run("ip", "-n", self.host(number), "link", "set", "lo", "up")
+            self.memory(number).mkdir()
+            run("mount", "-t", "tmpfs", "tmpfs", str(self.memory(number)))
+            (self.folder / f"boot-{number}").write_text(f"{uuid.uuid4()}\n")
         for which, network in enumerate(self.networks):
             bridge = f"{self.name}b{which}"
             run("ip", "link", "add", bridge, "type", "bridge")
@@ -54,6 +67,11 @@ class Hosts:
             run("ip", "link", "set", bridge, "up")
             for number in range(COUNT):
                 self._connect(number, which, bridge)
+        for number in range(COUNT):
+            run("ip", "-n", self.host(number), "route", "add", "default", *self._way_out())
+
+    def _way_out(self) -> tuple[str, ...]:
+        return ("via", f"{self.networks[0]}.254", "metric", "7")
 
     def _connect(self, number: int, which: int, bridge: str) -> None:
         host, inside, outside = self.host(number), f"eth{which}", f"{self.name}v{number}{which}"
@@ -63,21 +81,25 @@ class Hosts:
         run("ip", "-n", host, "addr", "add", address, "dev", inside)
         run("ip", "-n", host, "link", "set", inside, "up")
 
+    def ways(self, number: int) -> str:
+        """The ways out of a host as it has them now, none through a link that is down."""
+        return run("ip", "-n", self.host(number), "route")
+
     def start_agents(self, output: Path, *options: str) -> None:
         """An agent on each host, for one run."""
         for number in range(COUNT):
-            for link in ("eth0", "eth1"):
-                run("ip", "-n", self.host(number), "link", "set", link, "up")
             inside = (
-                f"hostname {self.host(number)} && mount -t tmpfs tmpfs /dev/shm &&"
+                f"hostname {self.host(number)} && mount --bind {self.memory(number)} /dev/shm &&"
+                f" mount --bind {self.folder}/boot-{number} {_BOOT} &&"
                 f" exec {sys.executable} -m measure.nodes --once --node {number} "
                 + " ".join(options)
             )
+            clock = ("--time", f"--monotonic={AHEAD_S[number]}", "--fork", "--kill-child")
             with (output / f"agent-{number}.out").open("wb") as out:
                 self.agents[number] = subprocess.Popen(
                     [
                         *("nsenter", f"--net=/run/netns/{self.host(number)}"),
-                        *("unshare", "--uts", "--mount", "sh", "-c", inside),
+                        *("unshare", "--uts", "--mount", *clock, "sh", "-c", inside),
                     ],
                     cwd=_ROOT,
                     env={**os.environ, AT: self.place, KEY: self.key, "PYTHONPATH": str(_ROOT)},
@@ -119,6 +141,10 @@ class Hosts:
         for host in (self.host(number) for number in range(COUNT)):
             if host in made:
                 run("ip", "netns", "del", host)
+        for number in range(COUNT):
+            memory = str(self.memory(number))
+            subprocess.run(["umount", "--lazy", memory], capture_output=True, check=False)
+        shutil.rmtree(self.folder)
         for which in range(len(self.networks)):
             bridge = f"{self.name}b{which}"
             subprocess.run(["ip", "link", "del", bridge], capture_output=True, check=False)
@@ -143,4 +169,6 @@ def why_not() -> str:
     if tried.returncode:
         return f"no network namespaces here: {tried.stderr.decode().strip()}"
     run("ip", "netns", "del", probe)
-    return ""
+    clock = ["unshare", "--mount", "--time", "--monotonic=1", "--fork", "true"]
+    tried = subprocess.run(clock, capture_output=True, check=False)
+    return tried.stderr.decode().strip()

@@ -40,16 +40,34 @@ def ran(
     options: Sequence[str] = (),
     **asked: Any,
 ) -> Any:
-    """`run-finished` of one run on the three hosts; afterwards nothing of it is left on any."""
+    """`run-finished` of one run on the three hosts; afterwards nothing of it is left on any, and
+    all have the ways out that they had. (Of an agent that was killed its claim is left, until the
+    next one comes.)"""
     usual = {"steps": STEPS, "world_size": WORLD}
     plan = planned_on_nodes(folder, architecture, COUNT, *events, **{**usual, **asked})
+    ways = [hosts.ways(number) for number in range(COUNT)]
     hosts.start_agents(folder, *options)
     try:
         (finished,) = run(plan)
     finally:
         left = hosts.end_agents()
     assert left == []
+    for number, member in enumerate(_members(finished)):
+        kept = [path.name for path in hosts.memory(number).iterdir() if "-owner-" not in path.name]
+        if member["lost"] != "node-crash":
+            kept = [path.name for path in hosts.memory(number).iterdir()]
+        assert kept == [], (number, member["lost"])
+    assert [hosts.ways(number) for number in range(COUNT)] == ways
+    assert_on_one_clock(finished["found"])
     return finished
+
+
+def assert_on_one_clock(found: dict[str, Any]) -> None:
+    """What hosts wrote by their own clocks, which are hours apart, lies within the run."""
+    assert not [note for note in found["notes"] if "clock" in note]
+    for fault in found["faults"]:
+        ends = [fault["at_s"] + seen["after_s"] for seen in fault["detections"]]
+        assert all(0.0 < at_s < found["wall_s"] for at_s in (fault["at_s"], *ends))
 
 
 def losses(finished: dict[str, Any]) -> dict[int, dict[int, float]]:
@@ -169,11 +187,11 @@ def test_a_cut_link_is_a_partition_and_one_side_only_goes_on(
 
 
 def assert_that_side_had_ended(struck: dict[str, Any]) -> None:
-    """Before the others trained on: by its lease, not by luck. All hosts here share a clock."""
+    """Before the others trained on: by its lease, not by luck. All hosts share a wall clock."""
     found, folder = struck["found"], Path(struck["record"]).parent
     members = found["nodes"]["members"]
     there = members[LOST]["ranks"]
-    logs = {slot: read_log(folder / f"rank-{slot}.jsonl") for m in members for slot in m["ranks"]}
+    logs = {slot: by_wall_clock(folder, slot) for m in members for slot in m["ranks"]}
     again = [
         event["t"]
         for slot, log in logs.items()
@@ -187,6 +205,13 @@ def assert_that_side_had_ended(struck: dict[str, Any]) -> None:
     saved = [e["t"] for slot in there for e in logs[slot] if e["event"] == "saved"]
     cut_at = next(e["t"] for slot in there for e in logs[slot] if e["event"] == "fault")
     assert max(saved, default=0.0) < cut_at
+
+
+def by_wall_clock(folder: Path, slot: int) -> list[dict[str, Any]]:
+    """The events of a rank, with instants by the clock that all hosts share."""
+    events = read_log(folder / f"rank-{slot}.jsonl")
+    clock = next(event for event in events if event["event"] == "clock")
+    return [{**event, "t": event["t"] + clock["wall"] - clock["t"]} for event in events]
 
 
 def test_without_enough_of_the_job_the_side_with_the_store_stops_too(

@@ -9,11 +9,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from advisor.cli import run
 from db.session import open_engine, reading
 from tests.db import run_records
+from tests.db.lossy_proxy import LossyProxy
+from tests.db.postgres import PostgresServer
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
 
@@ -89,6 +92,48 @@ def test_a_folder_that_grows(shipped_url: str, tmp_path: Path) -> None:
     assert len(rows) == RUNS
     assert {validity for _, validity, _ in rows} == {"valid"}
     assert None not in {point for *_, point in rows}
+
+
+ON_POSTGRESQL = pytest.mark.parametrize("shipped_url", ["postgresql"], indirect=True)
+
+
+@ON_POSTGRESQL
+def test_one_that_is_killed_before_it_pools_the_last_runs(shipped_url: str, tmp_path: Path) -> None:
+    """Nothing comes after them: the next one finds no new run, and pools them all the same."""
+    folder = tmp_path / "shared"
+    run_records.write(folder, *(run_records.record(seed=seed) for seed in range(3)))
+    with psycopg.connect(shipped_url) as holder:
+        holder.execute("LOCK TABLE operating_points IN SHARE ROW EXCLUSIVE MODE")
+        process = follower(shipped_url, folder)
+        deadline = time.monotonic() + 60.0
+        while len(runs_in(shipped_url)) < 3:
+            assert time.monotonic() < deadline, "nothing was stored"
+            time.sleep(0.05)
+        process.kill()
+        process.communicate(timeout=60)
+    assert {point for *_, point in runs_in(shipped_url)} == {None}
+    process = follower(shipped_url, folder, "--idle", "100ms")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert out == ("runs: 0 new, 3 already there\nmybox: 1 operating point, 1 added, 0 updated\n")
+    assert None not in {point for *_, point in runs_in(shipped_url)}
+
+
+@ON_POSTGRESQL
+def test_runs_whose_commit_was_not_answered_are_pooled(
+    shipped_url: str, postgres_server: PostgresServer, tmp_path: Path
+) -> None:
+    folder = tmp_path / "shared"
+    run_records.write(folder, *(run_records.record(seed=seed) for seed in range(3)))
+    proxy = LossyProxy(postgres_server.port)
+    proxy.lose_next_commit()
+    url = f"postgresql://postgres@127.0.0.1:{proxy.port}/{shipped_url.rpartition('/')[2]}"
+    follow = ["ingest", str(folder), "--follow", "--every", "10ms", "--idle", "50ms"]
+    assert run([*follow, "--db", url]) == 0
+    proxy.close()
+    assert proxy.lost == 1
+    points = [point for *_, point in runs_in(shipped_url)]
+    assert (len(points), None in points) == (3, False)
 
 
 def test_a_new_database_is_there_before_the_end(tmp_path: Path) -> None:

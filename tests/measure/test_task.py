@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +13,7 @@ from typing import Any
 
 import pytest
 
-from measure import campaign
-from measure.campaign import has_result
-from measure.errors import HarnessError
+from measure.campaign import has_result, put_aside
 from tests.measure.harness import MARK, wait_until_gone
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
@@ -112,12 +111,8 @@ def test_a_task_begins_where_it_was_cut_off(mark: str, tmp_path: Path) -> None:
     assert len(list(tmp_path.glob("c/*.aside-1"))) == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
-def test_a_signal_to_all_of_a_task_ends_its_run_in_order(
-    mark: str, tmp_path: Path, number: signal.Signals
-) -> None:
-    plan = planned(mark, tmp_path, "--seeds", "2", "--order", "fixed", "--steps", "3000000")
-    path = task_file(tmp_path, plan)
+def training(mark: str, path: Path) -> "subprocess.Popen[str]":
+    """The task of a file, once its first run trains."""
     process = started(mark, "task", str(path), "0")
     log = path.with_name("job-1-0.jsonl")
     while not (log.exists() and '"training"' in log.read_text()):
@@ -126,6 +121,16 @@ def test_a_signal_to_all_of_a_task_ends_its_run_in_order(
             process.wait(0.05)
         except subprocess.TimeoutExpired:
             continue
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_to_all_of_a_task_ends_its_run_in_order(
+    mark: str, tmp_path: Path, number: signal.Signals
+) -> None:
+    plan = planned(mark, tmp_path, "--seeds", "2", "--order", "fixed", "--steps", "3000000")
+    path = task_file(tmp_path, plan)
+    process = training(mark, path)
     os.killpg(process.pid, number)
     os.killpg(process.pid, number)  # a scheduler says it several times
     _, err = process.communicate(timeout=90)
@@ -139,16 +144,40 @@ def test_a_signal_to_all_of_a_task_ends_its_run_in_order(
     assert not second.exists()
 
 
-def test_a_run_whose_folder_was_taken_writes_no_record(tmp_path: Path) -> None:
-    """A node that was lost sight of may still run what was started elsewhere meanwhile."""
-    folder = tmp_path / "run"
+def test_a_task_whose_cell_another_one_took_ends_and_leaves_it_alone(
+    mark: str, tmp_path: Path
+) -> None:
+    """A node that a scheduler lost sight of may still run what was started elsewhere meanwhile."""
+    saving = ("--mechanism", "ft1", "--interval", "5", "--steps", "3000000")
+    plan = planned(mark, tmp_path, *saving)
+    path = task_file(tmp_path, plan)
+    process = training(mark, path)
+    folder = tmp_path / plan["cells"][0]["run_id"]
+    put_aside(folder)
     folder.mkdir()
-    ours = folder.stat().st_ino
-    campaign._require_same(folder, ours)
-    folder.rename(tmp_path / "run.aside-1")
-    folder.mkdir()
-    with pytest.raises(HarnessError, match="another process runs this cell now"):
-        campaign._require_same(folder, ours)
+    _, err = process.communicate(timeout=90)
+    assert process.returncode == 1
+    assert err == f"error: {folder}: another process runs this cell now\n"
+    assert list(folder.iterdir()) == [], "what is saved goes where the run began"
+    assert {event["event"] for event in events(path)} == {"task-started", "run-started", "phase"}
+    assert events(path)[-1]["phase"] == "training"
+
+
+def test_a_run_that_was_suspended_is_no_evidence(mark: str, tmp_path: Path) -> None:
+    """Its clocks went on, as those of a job do that SLURM suspends."""
+    plan = planned(mark, tmp_path, "--steps", "20000")
+    path = task_file(tmp_path, plan)
+    process = training(mark, path)
+    os.killpg(process.pid, signal.SIGSTOP)
+    time.sleep(4.0)
+    os.killpg(process.pid, signal.SIGCONT)
+    _, err = process.communicate(timeout=90)
+    assert (process.returncode, err) == (0, "")
+    folder = tmp_path / plan["cells"][0]["run_id"]
+    record = json.loads((folder / "record.json").read_text())
+    assert record["validity_reasons"] == ["interrupted"]
+    assert any("the supervisor stood still for" in note for note in record["notes"])
+    assert not has_result(folder)
 
 
 @pytest.mark.parametrize(

@@ -166,13 +166,21 @@ class SlurmCluster:
             folder=self.folder,
             nodes="\n".join(lines),
         )
-        (self.folder / "slurm.conf").write_text(text)
+        (self.folder / "slurm.conf").write_text(self._configured(text))
+        self._start_services()
         (self.folder / "state").mkdir()
         config = str(self.folder / "slurm.conf")
         self._started.append(self._popen(["slurmctld", "-D", "-c", "-f", config], "slurmctld"))
         for node in self.nodes:
             self.start_node(node)
         self.wait_for_nodes()
+
+    def _configured(self, text: str) -> str:
+        """The configuration of a kind of cluster that has more than this one."""
+        return text
+
+    def _start_services(self) -> None:
+        """What has to be there before the controller starts."""
 
     def _start_munge(self) -> None:
         folder = self.folder / "munge"

@@ -230,7 +230,7 @@ def test_a_cell_that_breaks_its_task_twice_has_failed(
         (["--gpus-per-node", "4"], "SLURM could not run this: "),
         (["--sbatch=--mem=2T"], "SLURM could not run this: "),
         (["--share-nodes"], "SLURM could not run this: "),  # three ranks, nodes of two cores
-        (["--nodes", "2"], "Invalid value for '--nodes': a run is made on one node"),
+        (["--nodes", "9", "--world-size", "9"], "SLURM could not run this: "),
         (["--sbatch=--array=3"], "--array cannot be given to sbatch"),
         (["--sbatch", "constraint"], "is no option of sbatch: write it as --constraint=h200"),
         (["--time", "60"], "60 has no unit: write 60s, 60m or 60h"),

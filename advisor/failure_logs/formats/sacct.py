@@ -1,7 +1,8 @@
 """What `sacct --parsable2 --duplicates` prints: fields between bars, steps below their jobs.
 
 Columns used: JobID (or JobIDRaw) and State; Start, with End or Elapsed or ElapsedRaw; AllocNodes or
-NNodes, NodeList and Restarts if they are there. Times are local to the cluster.
+NNodes and NodeList if they are there, and Restarts, which older versions of sacct do not have.
+Times are local to where sacct ran.
 https://slurm.schedmd.com/sacct.html
 """
 
@@ -17,10 +18,12 @@ from advisor.failure_logs.tabular import Row, first_line, header_of, read_table
 from advisor.units import parse_duration_s
 from db.records import FailureScope
 
-_ASK = (
-    "sacct --allusers --duplicates --parsable2 "
-    "--format JobID,State,Submit,Start,End,ElapsedRaw,AllocNodes,NodeList,Restarts"
+COMMAND = (
+    "sacct --allusers --duplicates --allocations --parsable2 --starttime now-90days "
+    "--format JobID,State,Submit,Start,End,ElapsedRaw,AllocNodes,NodeList"
 )
+"""What writes such a file, with columns that every version of sacct has."""
+_NO_NODES = "None assigned"
 _MOST_DIGITS = 9
 """Of a number of restarts."""
 
@@ -32,14 +35,14 @@ def _recognises(text: str) -> bool:
 
 def _parse(text: str, clock: Clock) -> Log:
     if "|" not in first_line(text):
-        raise UserError(f"it has no columns between bars: write it with `{_ASK}`")
+        raise UserError(f"it has no columns between bars: write it with `{COMMAND}`")
     table = read_table(text, "|", quoted=False)
     job = next((name for name in ("JobID", "JobIDRaw") if name in table.header), None)
     has_end = {"End", "Elapsed", "ElapsedRaw"} & {*table.header}
     if job is None or "State" not in table.header or "Start" not in table.header or not has_end:
         raise UserError(
             f"it needs the columns JobID, State, Start and End, and has "
-            f"{', '.join(table.header)[:200]}: write it with `{_ASK}`"
+            f"{', '.join(table.header)[:200]}: write it with `{COMMAND}`"
         )
     read = [_read(row, job, clock) for row in table.rows]
     return Log(
@@ -58,7 +61,7 @@ def _read(row: Row, job: str, clock: Clock) -> Run | Entry:
             *(row.number, fields[job], fields["State"]),
             *(_present(fields, "Start"), _present(fields, "End"), clock),
             duration=_duration_s(fields),
-            nodes=_present(fields, "AllocNodes") or _present(fields, "NNodes"),
+            nodes=_nodes(fields),
             names=_names(fields),
         )
     except (ValueError, OverflowError, UserError) as error:
@@ -77,9 +80,16 @@ def _duration_s(fields: Mapping[str, str]) -> float | str | None:
     return None if elapsed is None else parse_duration_s(elapsed)
 
 
+def _nodes(fields: Mapping[str, str]) -> str | None:
+    """Of a job that never started NNodes is what it asked for, and Start when it was cancelled."""
+    if fields.get("NodeList") == _NO_NODES:
+        return "0"
+    return _present(fields, "AllocNodes") or _present(fields, "NNodes")
+
+
 def _names(fields: Mapping[str, str]) -> tuple[str, ...]:
     value = _present(fields, "NodeList")
-    return () if value is None or value == "None assigned" else hostlist.expand(value)
+    return () if value is None or value == _NO_NODES else hostlist.expand(value)
 
 
 def _hidden(rows: tuple[Row, ...]) -> list[str]:

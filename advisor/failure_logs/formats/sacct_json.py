@@ -17,6 +17,8 @@ from advisor.failure_logs.quantities import name_of
 from advisor.failure_logs.records import Entry, Log
 from db.records import FailureScope
 
+_NO_BASE = "PENDING"
+
 
 def _recognises(text: str) -> bool:
     return text.lstrip().startswith("{") and '"jobs"' in text
@@ -59,10 +61,17 @@ def _read(number: int, job: Any, clock: Clock) -> Run | Entry:
 
 
 def _state(job: Any) -> str:
-    """`"NODE_FAIL"`, `{"current": "NODE_FAIL"}` or `{"current": ["NODE_FAIL"]}`."""
+    """`"NODE_FAIL"`, `{"current": "NODE_FAIL"}` or `{"current": ["NODE_FAIL"]}`.
+
+    Of several in a list the first is the base state and the others are flags; the base of what has
+    a flag alone is PENDING, as in `["PENDING", "REQUEUED"]` of a run that a requeue ended.
+    """
     state = job["state"]
     current = state["current"] if isinstance(state, dict) else state
-    return name_of(current[0] if isinstance(current, list) and current else current)
+    if not isinstance(current, list) or not current:
+        return name_of(current)
+    is_flag_alone = current[0] == _NO_BASE and len(current) > 1
+    return name_of(current[1 if is_flag_alone else 0])
 
 
 def _number(value: Any) -> float | None:

@@ -31,7 +31,7 @@ from advisor.launchers.slurm.scheduler import (
     TooManyTasksError,
 )
 from advisor.launchers.slurm.script import Script
-from advisor.launchers.slurm.settings import SlurmSettings, profiles_of
+from advisor.launchers.slurm.settings import SlurmSettings, by_nodes, profiles_of
 from advisor.launchers.slurm.states import CANCELLED, GONE, Job, TaskState
 from advisor.launchers.slurm.stopping import StopAsked, StoppedError
 from advisor.units import counted
@@ -73,6 +73,8 @@ class Outgoing:
     """An array that SLURM has not taken yet; whether it has is not always known."""
 
     file: int
+    nodes: int
+    """Of each task."""
     groups: Sequence[Sequence[OpenCell]]
     """The cells of each task."""
     was_sent: bool = False
@@ -218,15 +220,17 @@ class Follower:
                 self._outgoing = None
 
     def _next(self) -> Outgoing | None:
-        """The next array; None where there is nothing to be sent."""
+        """The next array: of cells on one number of nodes, those on another wait until it is over.
+        None where there is nothing to be sent."""
         cells = self._unsent()
         if not cells and not self._tasks and not self._given_up and self._run.add_seeds():
             cells = self._unsent()
         if not cells:
             return None
+        nodes, cells = next(iter(by_nodes(cells).items()))
         size = self._settings.group_of(profiles_of(cell.parameters for cell in cells))
         file = max(self._place.numbers(), default=0) + 1
-        return Outgoing(file, grouped(cells, size, self._most))
+        return Outgoing(file, nodes, grouped(cells, size, self._most))
 
     def _has_sent(self, job: Job, array: Outgoing) -> None:
         self._is_silent, self._most = False, min(2 * self._most, self._limits.most_tasks)
@@ -234,10 +238,11 @@ class Follower:
             Task(job, array.file, number, {cell.ordinal: cell for cell in group}, waited=True)
             for number, group in enumerate(array.groups)
         ]
+        on = "" if array.nodes == 1 else f", on {array.nodes} nodes each"
         size = max(map(len, array.groups))
         of = "" if size == 1 else f", of up to {size} cells each"
         self._run.shown.say(
-            f"SLURM job {job.job}: {counted(len(array.groups), 'task')}{of}, at most"
+            f"SLURM job {job.job}: {counted(len(array.groups), 'task')}{on}{of}, at most"
             f" {self._settings.array_limit} at once"
         )
 
@@ -261,7 +266,9 @@ class Follower:
     def _send(self, array: Outgoing) -> Job:
         """Has SLURM take the array, unless it did before, when its answer was lost."""
         file, campaign = array.file, self._run.measured.campaign
-        script = task_script(self._place, campaign, file, len(array.groups), self._settings)
+        script = task_script(
+            self._place, campaign, file, len(array.groups), self._settings, array.nodes
+        )
         answer, path = self._place.folder / f"job-{file}.id", self._place.folder / f"job-{file}.sh"
         with self._place.submitting(self._stop, self._run.shown.say) as held:
             if array.was_sent:
@@ -454,9 +461,10 @@ class Follower:
 
 
 def task_script(
-    place: Place, campaign: str, file: int, tasks: int, settings: SlurmSettings
+    place: Place, campaign: str, file: int, tasks: int, settings: SlurmSettings, nodes: int = 1
 ) -> Script:
-    """The script of a task file."""
+    """The script of a task file, whose tasks are on so many nodes each. Where those are several, a
+    task has an agent started on each (measure/nodes/slurm_step.py)."""
     command = [sys.executable, "-m", "measure", "task", str(place.folder / f"job-{file}.json")]
     return Script(
         name=job_name(campaign, file),
@@ -465,7 +473,7 @@ def task_script(
         log=place.folder / f"job-{file}-%a.log",
         command=command,
         environment=script_environment(),
-        options=settings.options(),
+        options=settings.options(nodes),
     )
 
 

@@ -8,16 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from advisor.campaign_run import CampaignRun
-from advisor.errors import UserError
 from advisor.harness import Event, InterruptedRunsError
 from advisor.launchers.launcher import Ended
-from advisor.launchers.local import LocalLauncher
+from advisor.launchers.planned import planned_here
 from advisor.launchers.slurm.following import Follower, grouped, task_script
 from advisor.launchers.slurm.place import Campaign, HandedCell, Place, task_file
-from advisor.launchers.slurm.planning import plan_script, planned_here, planned_there
+from advisor.launchers.slurm.planning import plan_script, planned_there
 from advisor.launchers.slurm.scheduler import Limits, Scheduler
 from advisor.launchers.slurm.script import Script, check_path
-from advisor.launchers.slurm.settings import SlurmSettings, profiles_of, ranks_of
+from advisor.launchers.slurm.settings import (
+    SlurmSettings,
+    by_nodes,
+    nodes_of,
+    profiles_of,
+    ranks_of,
+)
 from advisor.launchers.slurm.stopping import StopAsked, StoppedError
 
 POLL_S = 10.0
@@ -85,13 +90,14 @@ class SlurmLauncher:
             HandedCell(ordinal, len(event["cells"]), cell)
             for ordinal, cell in enumerate(event["cells"], start=1)
         ]
-        size = settings.group_of(profiles_of(event["cells"]))
-        groups = grouped(cells, size, limits.most_tasks)
-        texts = {
-            "job-plan.sh": self._plan_script().text(),
-            "job-1.sh": task_script(place, self._campaign, 1, len(groups), settings).text(),
-            "job-1.json": task_file(_campaign_of(event, self._folder), groups),
-        }
+        campaign = _campaign_of(event, self._folder)
+        texts = {"job-plan.sh": self._plan_script().text()}
+        for number, (nodes, those) in enumerate(by_nodes(cells).items(), start=1):
+            size = settings.group_of(profiles_of(cell.parameters for cell in those))
+            groups = grouped(those, size, limits.most_tasks)
+            script = task_script(place, self._campaign, number, len(groups), settings, nodes)
+            texts[f"job-{number}.sh"] = script.text()
+            texts[f"job-{number}.json"] = task_file(campaign, groups)
         return "\n".join(f"==> {place.folder / name} <==\n{text}" for name, text in texts.items())
 
     def _checked(self) -> tuple[Limits, Event]:
@@ -105,8 +111,9 @@ class SlurmLauncher:
         self._scheduler.test(script.text(), script.options)
         event = planned_here(self._arguments)
         self._settings = replace(self._settings, ranks=ranks_of(event["cells"]))
-        if self._settings.share_nodes:  # so many cores have to be there
-            script = self._plan_script()
+        most = max(nodes_of(cell) for cell in event["cells"])
+        if most > 1 or self._settings.share_nodes:  # so many nodes, or cores, have to be there
+            script = task_script(self._place, self._campaign, 1, 1, self._settings, most)
             self._scheduler.test(script.text(), script.options)
         return limits, event
 
@@ -128,45 +135,22 @@ class SlurmLauncher:
         return plan_script(self._place, self._campaign, self._arguments, self._settings)
 
 
-class ResumingLauncher:
-    """Goes on with a campaign by the launcher that it was begun with, which its folder tells.
-
-    `given` are settings of SLURM's that were given anew; `wants_slurm` is None where nobody said.
-    """
-
-    def __init__(
-        self,
-        local: LocalLauncher,
-        given: Mapping[str, Any],
-        wants_slurm: bool | None = None,
-    ) -> None:
-        self._local, self._given, self._wants_slurm = local, given, wants_slurm
-        self._scheduler = Scheduler()
-
-    def launch(self, run: CampaignRun) -> Ended:
-        """Goes on. Raises UserError where another launcher was asked for."""
-        place = Place(Path(run.measured.folder))
-        is_slurm = place.exists()
-        if self._wants_slurm not in (None, is_slurm) or (self._given and not is_slurm):
-            where = "under SLURM" if is_slurm else "on one machine, without SLURM"
-            raise UserError(
-                f"campaign {run.measured.campaign} is run {where}, and goes on there: leave"
-                " --launcher and its options"
-            )
-        if not is_slurm:
-            return self._local.launch(run)
-        settings = place.settings().changed(self._given)
-        limits = self._scheduler.limits()
-        if self._given:  # what SLURM would refuse must not take the place of what it took
-            script = task_script(place, run.measured.campaign, 1, 1, settings)
-            self._scheduler.test(script.text(), script.options)
-        place.make(settings)
-        run.at_once = settings.at_once(profiles_of(cell.parameters for cell in run.open_cells()))
-        run.show_plan()
-        with StopAsked() as stop:
-            follower = Follower(run, self._scheduler, limits, place, settings, stop, POLL_S)
-            follower.follow()
-            return Followed(stop.count)
+def go_on(run: CampaignRun, given: Mapping[str, Any]) -> Ended:
+    """Goes on with a campaign; `given` are settings of SLURM's that were given anew. Raises
+    UserError where SLURM could never run its cells with them: those of before are kept then."""
+    place, scheduler = Place(Path(run.measured.folder)), Scheduler()
+    settings = place.settings().changed(given)
+    limits, cells = scheduler.limits(), [cell.parameters for cell in run.open_cells()]
+    if given:
+        most = max(map(nodes_of, cells), default=1)
+        script = task_script(place, run.measured.campaign, 1, 1, settings, most)
+        scheduler.test(script.text(), script.options)
+    place.make(settings)
+    run.at_once = settings.at_once(profiles_of(cells))
+    run.show_plan()
+    with StopAsked() as stop:
+        Follower(run, scheduler, limits, place, settings, stop, POLL_S).follow()
+        return Followed(stop.count)
 
 
 def _new_campaign_id() -> str:

@@ -1,16 +1,15 @@
-"""Has a plan made: here, to check what was asked; and by a job, as the runs will be made.
+"""Has a plan made by a job, as the runs will be made.
 
 The hardware and the software of the runs, also whether there are GPUs, are known on a compute node
 only. That its plan arrives shows too that the folder is shared and that torch is there.
 """
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 
-from advisor.errors import AdvisorError, UserError
+from advisor.errors import AdvisorError
 from advisor.harness import Event, harness_environment
+from advisor.launchers.planned import HARNESS, accepted
 from advisor.launchers.slurm.place import Place, job_name
 from advisor.launchers.slurm.scheduler import Scheduler, SilentSchedulerError
 from advisor.launchers.slurm.script import Script
@@ -19,30 +18,6 @@ from advisor.launchers.slurm.states import GONE, TaskState
 from advisor.launchers.slurm.stopping import StopAsked
 
 _PLAN, _LOG = "plan.json", "job-plan-0.log"
-_HARNESS = (sys.executable, "-m", "measure")
-
-
-def planned_here(arguments: Sequence[str]) -> Event:
-    """The plan of these arguments of the harness as if its runs were made on this machine. Raises
-    UserError where they cannot be run, AdvisorError where the harness fails."""
-    asked = subprocess.run(
-        [*_HARNESS, "plan", *arguments, "--elsewhere"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        encoding="utf-8",
-        errors="replace",
-        env=harness_environment(),
-        check=False,
-    )
-    said = [line.strip() for line in asked.stderr.splitlines() if line.strip()]
-    wrong = [line for line in said if "error: " in line] or said or ["it says nothing"]
-    reason = wrong[-1].rpartition("error: ")[2]
-    try:
-        event = json.loads(asked.stdout)
-    except ValueError:
-        kind = UserError if asked.returncode == 2 else AdvisorError
-        raise kind(reason) from None
-    return _accepted(event)
 
 
 def plan_script(
@@ -54,7 +29,7 @@ def plan_script(
         tasks=1,
         at_once=1,
         log=place.folder / "job-plan-%a.log",
-        command=[*_HARNESS, "plan", f"--out={place.folder / _PLAN}", *arguments],
+        command=[*HARNESS, "plan", f"--out={place.folder / _PLAN}", *arguments],
         environment=script_environment(),
         options=settings.options(),
         takes_number=False,
@@ -84,7 +59,7 @@ def planned_there(
     while not stop.count:
         is_there = path.name in {entry.name for entry in place.folder.iterdir()}
         if is_there:
-            return _accepted(json.loads(path.read_text("utf-8")))
+            return accepted(json.loads(path.read_text("utf-8")))
         try:
             state = scheduler.states(job).get(0, TaskState(GONE))
         except SilentSchedulerError:
@@ -109,9 +84,3 @@ def _without_plan(place: Place, job: str, state: TaskState) -> str:
         f"SLURM job {job} made no plan, {state.words()}, and left nothing in {place.folder}: is"
         " this folder on a file system that the compute nodes share? choose one by --folder"
     )
-
-
-def _accepted(event: Event) -> Event:
-    if event.get("event") == "refused":
-        raise UserError(str(event["reason"]))
-    return event

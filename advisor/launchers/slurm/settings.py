@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from math import ceil
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from advisor.errors import UserError
 
@@ -17,6 +17,17 @@ _OURS = (
 )
 _SHORT = {"a": "array", "J": "job-name", "o": "output", "e": "error", "N": "nodes", "n": "ntasks"}
 _SHORT |= {"D": "chdir", "W": "wait", "p": "partition", "A": "account", "q": "qos", "t": "time"}
+
+
+class HasParameters(Protocol):
+    """A cell of any kind."""
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """All that the harness needs to run it."""
+
+
+C = TypeVar("C", bound=HasParameters)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +64,9 @@ class SlurmSettings:
         told = {name: value for name, value in found.items() if name in known}
         return SlurmSettings(**{**told, "sbatch": tuple(told.get("sbatch", ()))})
 
-    def options(self) -> list[str]:
-        """As options of sbatch, one word each; those that a person added come last, so that they
-        win."""
+    def options(self, nodes: int = 1) -> list[str]:
+        """As options of sbatch for tasks on so many nodes, one word each; those that a person added
+        come last, so that they win."""
         told = {
             "partition": self.partition,
             "account": self.account,
@@ -66,7 +77,9 @@ class SlurmSettings:
         # What else runs on a node is noise in what is measured there.
         alone = self._cores() if self.share_nodes else ["--exclusive", "--mem=0"]
         stated = [f"--{name}={value}" for name, value in told.items() if value is not None]
-        return ["--nodes=1", "--ntasks=1", *alone, "--requeue", *stated, *self.sbatch]
+        where = [f"--nodes={nodes}", f"--ntasks={nodes}"]
+        where += ["--ntasks-per-node=1"] if nodes > 1 else []
+        return [*where, *alone, "--requeue", *stated, *self.sbatch]
 
     def _cores(self) -> list[str]:
         """A core a rank on a node that is shared; else all ranks would sit on one."""
@@ -91,10 +104,23 @@ def profiles_of(cells: Iterable[Mapping[str, Any]]) -> list[str]:
     return [str(cell["job"]["profile"]) for cell in cells]
 
 
+def nodes_of(cell: Mapping[str, Any]) -> int:
+    """How many nodes a cell runs on, by its parameters."""
+    return int(cell["job"].get("nodes", 1))
+
+
 def ranks_of(cells: Iterable[Mapping[str, Any]]) -> int:
     """The ranks of the largest of these cells on one node, by their parameters."""
-    jobs = [cell["job"] for cell in cells]
-    return max((ceil(job["world_size"] / job.get("nodes", 1)) for job in jobs), default=1)
+    return max((ceil(cell["job"]["world_size"] / nodes_of(cell)) for cell in cells), default=1)
+
+
+def by_nodes(cells: Iterable[C]) -> dict[int, list[C]]:
+    """The cells by how many nodes they run on, in the order of the first of each: the tasks of an
+    array are on equally many."""
+    found: dict[int, list[C]] = {}
+    for cell in cells:
+        found.setdefault(nodes_of(cell.parameters), []).append(cell)
+    return found
 
 
 def slurm_time(seconds: float) -> str:

@@ -1,5 +1,6 @@
 """The schedule as one process sees it."""
 
+import os
 import time
 from pathlib import Path
 
@@ -105,6 +106,26 @@ def test_a_fault_of_the_node_strikes_it_once_after_saying_so(tmp_path: Path) -> 
     assert struck == [FaultKind.PARTITION]
     events = [event["event"] for event in read_log(tmp_path / "log.jsonl")]
     assert events == ["clock", "fault"]
+
+
+def test_what_is_said_of_a_cut_is_on_the_storage_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which may lie beyond that link."""
+    found: list[str] = []
+    sync = os.fsync
+
+    def syncing(descriptor: int) -> None:
+        written = read_log(tmp_path / "log.jsonl")[-1]["event"]
+        sync(descriptor)
+        found.append(f"synced after {written}")
+
+    monkeypatch.setattr(os, "fsync", syncing)
+    struck: list[FaultKind] = []
+    injector = of_a_node(tmp_path, struck)
+    injector._strike_node = lambda kind: found.append(kind.value)
+    injector.before_step(3)
+    assert found == ["synced after fault", "partition"]
 
 
 def test_a_fault_that_cannot_be_carried_out_says_why(tmp_path: Path) -> None:

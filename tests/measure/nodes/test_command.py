@@ -1,14 +1,16 @@
 """What starts an agent, and what is refused, in one line that says what is valid."""
 
 import threading
+from argparse import Namespace
 from contextlib import closing
+from multiprocessing import Pipe
 
 import pytest
 
 from measure.cli import main
 from measure.errors import UsageError
-from measure.nodes.command import AT, KEY, NODE, place
-from measure.nodes.line import Door
+from measure.nodes.command import AT, KEY, NODE, _node, _ordered, place
+from measure.nodes.line import Door, Line
 
 GOOD = {AT: "10.0.0.1:29400", KEY: "k" * 16, NODE: "0"}
 
@@ -46,6 +48,19 @@ def test_what_is_missing_is_said(
     assert complaint.count("\n") == 1
 
 
+@pytest.mark.parametrize("option", ["--interface", "--recovery-interface"])
+def test_an_interface_that_is_not_here_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    for name, value in GOOD.items():
+        monkeypatch.setenv(name, value)
+    assert main(["node", option, "eht0"]) == 2
+    complaint = capsys.readouterr().err
+    assert "no interface 'eht0' with an address here: there are" in complaint
+    assert "lo" in complaint.rpartition("there are ")[2].strip().split(", ")
+    assert complaint.count("\n") == 1
+
+
 @pytest.mark.integration
 def test_who_is_served_by_nobody_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -58,3 +73,28 @@ def test_who_is_served_by_nobody_says_so(
         assert main(["node", "--patience", "0.5"]) == 2
         answering.join()
     assert "no run came from 127.0.0.1" in capsys.readouterr().err
+
+
+def test_a_task_of_slurm_is_the_node_that_slurm_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = Namespace(node=None)
+    monkeypatch.delenv(NODE, raising=False)
+    monkeypatch.setenv("SLURM_NODEID", "3")
+    assert _node(options) == 3
+    monkeypatch.setenv(NODE, "1")
+    assert _node(options) == 1
+    assert _node(Namespace(node=0)) == 0
+
+
+def test_an_agent_that_is_kept_waits_where_it_is_not_wanted() -> None:
+    """In a run on fewer nodes than there are agents."""
+    for waits in (True, False):
+        near, far = Pipe()
+        line, other = Line(near, ""), Line(far, "")
+        other.say("refused", why="node 3 is not wanted")
+        if waits:
+            assert _ordered(line, {"node": 3}, waits=True) is None
+        else:
+            with pytest.raises(UsageError, match="node 3 is not wanted"):
+                _ordered(line, {"node": 3}, waits=False)
+        line.close()
+        other.close()

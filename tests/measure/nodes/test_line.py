@@ -7,6 +7,7 @@ from contextlib import closing, suppress
 
 import pytest
 
+from measure.nodes import line
 from measure.nodes.line import Door, Line, call
 
 KEY, OTHER = b"a key that both know", b"a key that one knows"
@@ -70,6 +71,38 @@ def test_nobody_is_there() -> None:
         port = gone.port
     with pytest.raises(OSError, match="refused"):
         call("127.0.0.1", port, KEY, PATIENT_S)
+
+
+def option(end: Line, level: int, name: int) -> int:
+    """An option of the socket of this end."""
+    with socket.socket(fileno=end.connection.fileno()) as borrowed:
+        found = borrowed.getsockopt(level, name)
+        borrowed.detach()
+    return found
+
+
+def test_who_has_come_has_to_say_something_until_it_is_known(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line, "_HANDSHAKE_S", 1.0)
+    ours, theirs = called(door, KEY)
+    assert ours is not None
+    assert theirs is not None
+    with closing(ours), closing(theirs):
+        with pytest.raises(BlockingIOError):
+            ours.hear()
+        assert option(ours, socket.SOL_SOCKET, socket.SO_RCVTIMEO) == 1
+        ours.wait_as_long_as_it_takes()
+        for end in (ours, theirs):
+            assert option(end, socket.SOL_SOCKET, socket.SO_RCVTIMEO) == 0
+
+
+def test_the_kernel_asks_whether_the_other_host_is_still_there(door: Door) -> None:
+    for end in called(door, KEY):
+        assert end is not None
+        assert option(end, socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        assert option(end, socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) == 20_000
+        end.close()
 
 
 def test_who_waits_hears_of_the_end(door: Door) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measure.nodes.messages import BEAT_S, LEASE_S, SILENT_S, ages, beat_of, shifted
+from measure.nodes.messages import BEAT_S, LEASE_S, SILENT_S, ages, beat_of, shift_of, shifted
 from measure.rank.heartbeat import Beat
 
 _INSTANTS = st.floats(1.0, 1e6)
@@ -35,6 +35,17 @@ def test_what_never_was_has_no_age() -> None:
     told = ages(3, Beat(0.0, 0, 0.0), 50.0)
     assert told == [3, 0, None, None, None]
     assert beat_of(told, 7.0) == (3, Beat(0.0, 0, 0.0, 0.0))
+
+
+@given(st.floats(-1e6, 1e6), _INSTANTS, st.floats(0.0, 10.0), st.floats(0.0, 10.0))
+def test_a_round_trip_tells_how_far_ahead_a_clock_is_within_its_error(
+    ahead_s: float, sent_at: float, there_s: float, back_s: float
+) -> None:
+    """Whichever way took longer."""
+    theirs = sent_at + there_s - ahead_s
+    found = shift_of(sent_at, theirs, sent_at + there_s + back_s)
+    assert abs(found.ahead_s - ahead_s) <= found.error_s + 1e-6
+    assert found.error_s == pytest.approx((there_s + back_s) / 2.0, abs=1e-6)
 
 
 def test_instants_of_a_supervisor_are_moved_and_nothing_else_is() -> None:

@@ -79,6 +79,17 @@ def test_all_processes_can_be_started_anew_near_the_memory_that_is_left(
     assert struck["found"]["recoveries"][0]["way"] == "restart"
 
 
+def test_the_loss_of_all_nodes_ends_the_run_and_no_more(tmp_path: Path) -> None:
+    """Processes that are to be started anew have no place any more."""
+    killing = killed_once_it_trains(tmp_path, node=0, slot=2 * WORLD - 1)
+    struck = ran(tmp_path, CRASH, mechanism="ft1", way=Way.RESTART, steps=2000)
+    killing.join()
+    found = struck["found"]
+    assert [member["lost"] for member in found["nodes"]["members"]] == ["node-crash"] * 2
+    assert any(why.startswith("node 0") and "unplanned" in why for why in struck["reasons"])
+    assert "halted: no rank was left" in found["notes"]
+
+
 def test_without_a_fault_nothing_is_lost(tmp_path: Path) -> None:
     finished = ran(tmp_path, mechanism="ft2")
     assert (finished["outcome"], finished["reasons"]) == ("completed", [])
@@ -90,23 +101,28 @@ def test_without_a_fault_nothing_is_lost(tmp_path: Path) -> None:
 
 
 def test_an_agent_that_somebody_kills_makes_the_run_no_evidence(tmp_path: Path) -> None:
-    killing = threading.Thread(target=_kill_an_agent, args=(tmp_path,), daemon=True)
-    killing.start()
+    killing = killed_once_it_trains(tmp_path, node=1, slot=3)
     finished = ran(tmp_path, mechanism="ft9", steps=2000)
     killing.join()
     assert finished["validity"] == "invalid"
     assert any("was lost unplanned: node-crash" in why for why in finished["reasons"])
 
 
-def _kill_an_agent(folder: Path) -> None:
-    """Of node 1, as soon as its ranks train."""
-    deadline = time.monotonic() + 90.0
-    while time.monotonic() < deadline:
-        for log in folder.glob("*/*/rank-3.jsonl"):
-            if '"event":"step"' in log.read_text(encoding="utf-8"):
-                os.kill(_agent_of(1), signal.SIGKILL)
-                return
-        time.sleep(0.02)
+def killed_once_it_trains(folder: Path, node: int, slot: int) -> threading.Thread:
+    """A thread that kills the agent of a node as soon as the process of this slot trains."""
+
+    def kill() -> None:
+        deadline = time.monotonic() + 90.0
+        while time.monotonic() < deadline:
+            for log in folder.glob(f"*/*/rank-{slot}.jsonl"):
+                if '"event":"step"' in log.read_text(encoding="utf-8"):
+                    os.kill(_agent_of(node), signal.SIGKILL)
+                    return
+            time.sleep(0.02)
+
+    killing = threading.Thread(target=kill, daemon=True)
+    killing.start()
+    return killing
 
 
 def _agent_of(node: int) -> int:

@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from measure.nodes.messages import ClockShift
 from measure.rank.event_log import EventLog, read_log
 from measure.results.rank_log import Clock, sorted_out
 
@@ -35,6 +36,15 @@ def test_a_clock_that_is_behind_gives_zero_and_a_note() -> None:
     log = sorted_out(2, events("there", 7.0, 49_990.0, 4.5), BEGAN)
     assert [event["t"] for event in log.events] == [0.0, 0.0]
     assert log.notes == ("the clock of rank 2 is 10.000 s behind the supervisor's",)
+
+
+def test_what_round_trips_tell_of_a_clock_is_better_than_wall_clocks() -> None:
+    there = events("there", 7.0, 49_990.0, 4.5)  # whose wall clock is 11 s behind
+    log = sorted_out(2, there, BEGAN, ClockShift(ahead_s=-994.0, error_s=0.002))
+    assert [event["t"] for event in log.events] == [1.0, 5.5]
+    assert (log.notes, log.clock_error_s) == ((), 0.002)
+    early = sorted_out(2, there, BEGAN, ClockShift(ahead_s=-992.9985, error_s=0.002))
+    assert (early.events[0]["t"], early.notes) == (0.0, ()), "that is within the error"
 
 
 @given(

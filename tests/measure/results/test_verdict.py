@@ -1,5 +1,7 @@
 """What became of a run, in words: why training was not brought back, or only from the beginning."""
 
+from dataclasses import replace
+
 import pytest
 
 from measure.faults.schedule import FaultEvent, FaultKind
@@ -88,6 +90,47 @@ def test_a_stop_that_no_fault_explains_is_unplanned() -> None:
     run = second_fault(4.5)
     (reason,) = reasons_of(run, faults_of(run))
     assert reason.startswith("rank 0 stopped unplanned after a recovery")
+
+
+def on_hosts(run: Run, clock_error_s: float) -> Run:
+    """The same run, as its logs are on clocks that are known so well."""
+    return replace(run, logs=[replace(log, clock_error_s=clock_error_s) for log in run.logs])
+
+
+def seen_early(early_s: float) -> Run:
+    """Rank 0 stops for the loss of rank 1, which its clock has so long before the loss."""
+    made = Made(job(LOST))
+    made.trains((0, 1), 1.0, 0, 3)
+    made.crashes(1, 4.0)
+    made.stops((0,), 4.0 - early_s)
+    return made.ends(5.0)
+
+
+def test_who_seems_to_stop_before_the_fault_by_its_clock_stopped_for_it() -> None:
+    """A reset comes within a millisecond; clocks of two hosts are not known as well."""
+    run = on_hosts(seen_early(0.003), 0.002)
+    (fault,) = faults = faults_of(run)
+    assert reasons_of(run, faults) == []
+    (detection,) = fault.detections
+    assert (detection.rank, detection.after_s, fault.censored) == (0, 0.0, False)
+
+
+@pytest.mark.parametrize(("early_s", "clock_error_s"), [(0.005, 0.002), (0.001, 0.0)])
+def test_who_stopped_before_that_stopped_unplanned(early_s: float, clock_error_s: float) -> None:
+    run = on_hosts(seen_early(early_s), clock_error_s)
+    (reason,) = reasons_of(run, faults_of(run))
+    assert reason.startswith("rank 0 stopped unplanned")
+
+
+def test_a_training_that_seems_to_begin_after_the_fault_is_what_was_struck() -> None:
+    made = Made(job(LOST))
+    made.trains((0,), 1.003, 0, 3)
+    made.trains((1,), 1.0, 0, 3)
+    made.crashes(1, 1.001)
+    made.stops((0,), 1.2)
+    (fault,) = faults_of(on_hosts(made.ends(5.0), 0.002))
+    (detection,) = fault.detections
+    assert detection.after_s == pytest.approx(0.199)
 
 
 def test_failures_at_times_of_their_own_may_come_after_the_job_is_done() -> None:

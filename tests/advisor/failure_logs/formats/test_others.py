@@ -25,6 +25,26 @@ def test_sacct_json() -> None:
     assert wrong.excluded.startswith("malformed")
 
 
+@pytest.mark.parametrize(
+    ("state", "says"),
+    [
+        (["PENDING", "REQUEUED"], "REQUEUED: requeued"),
+        (["PENDING", "RESIZING"], "RESIZING: it still ran"),
+        (["RUNNING", "COMPLETING"], "RUNNING: it still ran"),
+        (["CANCELLED", "COMPLETING"], "CANCELLED: cancelled"),
+        (["NODE_FAIL"], "NODE_FAIL: a node failed"),
+    ],
+)
+def test_of_several_states_the_base_counts_unless_there_is_none(
+    state: list[str], says: str
+) -> None:
+    time = {"start": 1709251200, "end": 1709254800}
+    job = {"job_id": 1, "state": {"current": state}, "nodes": "n1", "time": time}
+    (entry,) = log_of(json.dumps({"jobs": [job]})).entries
+    assert entry.says == says
+    assert entry.at_risk is not None
+
+
 @pytest.mark.parametrize("text", ['{"jobs": 5}', '{"jobs": [', '{"jobs"}', '{"x": {"jobs": []}}'])
 def test_json_that_is_no_sacct(text: str) -> None:
     with pytest.raises(UserError, match="jobs"):

@@ -1,5 +1,7 @@
 """`sacct --parsable2`: states, steps, requeues, doubles, rows that cannot be read."""
 
+from collections import Counter
+
 import pytest
 
 from advisor.errors import UserError
@@ -120,6 +122,12 @@ def test_lines_that_end_with_a_bar() -> None:
     assert found.at_risk is not None
 
 
+def test_a_job_without_nodes_never_started_though_it_has_a_start_and_a_size() -> None:
+    row = "1|CANCELLED by 0|1700000100|1700000100|0|3|None assigned"
+    (found,) = log_of("JobID|State|Start|End|ElapsedRaw|NNodes|NodeList\n" + row).entries
+    assert found.excluded == "CANCELLED: it never started"
+
+
 def test_hidden_requeues_are_noted() -> None:
     log = log_of(
         "JobID|State|Start|End|Restarts\n"
@@ -136,3 +144,29 @@ def test_columns_that_are_missing() -> None:
         log_of("JobID  State  Start\n-----  -----  -----\n1  COMPLETED  100\n", "sacct")
     with pytest.raises(UserError, match="twice"):
         log_of("JobID|State|Start|End|State\n1|COMPLETED|1700000100|1700000200|FAILED\n")
+
+
+def test_what_a_real_sacct_printed_is_the_same_in_both_forms() -> None:
+    text, document = sample("sacct_22_05.txt"), sample("sacct_22_05.json")
+    assert (text.format, document.format) == ("sacct", "sacct-json")
+    assert (text.notes, document.notes) == ((), ())
+
+    def found(log: Log) -> list[tuple[object, ...]]:
+        said = [(e.says, e.excluded, e.at_risk, e.interruption) for e in log.entries]
+        return sorted(said, key=repr)
+
+    assert found(text) == found(document)
+    assert Counter(e.says.partition(":")[0] for e in text.entries) == {
+        "COMPLETED": 6,
+        "FAILED": 3,
+        "CANCELLED": 2,
+        "NODE_FAIL": 2,
+        "PENDING": 1,
+        "PREEMPTED": 1,
+        "REQUEUED": 1,
+        "RUNNING": 1,
+        "TIMEOUT": 1,
+    }
+    lost = [e.at_risk for e in text.entries if e.says == "NODE_FAIL: a node failed"]
+    assert [span and (span.names, span.nodes) for span in lost] == [(("n1", "n2"), 2), (("n2",), 1)]
+    assert {span and span.end_s and span.end_s - span.start_s for span in lost} == {28.0}

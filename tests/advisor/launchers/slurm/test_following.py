@@ -10,9 +10,8 @@ import pytest
 
 from advisor.campaign_run import CampaignRun
 from advisor.errors import AdvisorError, UserError
-from advisor.launchers.local import LocalLauncher
 from advisor.launchers.slurm.following import Follower, task_script, task_text
-from advisor.launchers.slurm.launched import ResumingLauncher
+from advisor.launchers.slurm.launched import go_on
 from advisor.launchers.slurm.place import Place
 from advisor.launchers.slurm.scheduler import Limits, Scheduler
 from advisor.launchers.slurm.settings import SlurmSettings
@@ -284,12 +283,11 @@ def test_options_that_slurm_refuses_do_not_replace_those_of_before(controlled: C
     controlled.slurm.to("scontrol", "echo 'MaxArraySize = 1001'")
     wrong = "invalid partition specified: nowhere"
     controlled.slurm.to("sbatch", f"echo 'sbatch: error: {wrong}' >&2; exit 1")
-    launcher = ResumingLauncher(LocalLauncher(), {"partition": "nowhere"})
     with pytest.raises(UserError, match=f"SLURM could not run this: {wrong}"):
-        launcher.launch(controlled.run)
+        go_on(controlled.run, {"partition": "nowhere"})
     assert controlled.place.settings() == controlled.settings
     controlled.slurm.to("sbatch", refused("Socket timed out on send/recv operation"))
     with pytest.raises(AdvisorError, match="SLURM does not answer: ") as raised:
-        launcher.launch(controlled.run)
+        go_on(controlled.run, {"partition": "nowhere"})
     assert raised.value.exit_code == 1
     assert controlled.place.settings() == controlled.settings

@@ -42,6 +42,14 @@ def test_the_whole_script() -> None:
     ]
 
 
+def test_the_script_of_tasks_on_two_nodes_differs_in_what_it_asks_for_only() -> None:
+    one, two = made(), made(options=SlurmSettings(partition="gpu").options(2))
+    added = [line for line in two if line not in one]
+    assert added == ["#SBATCH --nodes=2", "#SBATCH --ntasks=2", "#SBATCH --ntasks-per-node=1"]
+    # The task has its agents started, and draws their key.
+    assert not any("FAILBENCH" in line or "srun" in line for line in two)
+
+
 def test_a_shell_reads_the_command_as_it_was_meant() -> None:
     command = ["a", "it's", "$HOME", "x;y", '"']
     last = made(command=command, takes_number=False)[-1]
