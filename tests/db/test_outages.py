@@ -350,7 +350,7 @@ def test_a_server_without_a_place_left_is_waited_for(
             time.sleep(0.02)
         taken.pop().close()
 
-    leaving = threading.Thread(target=leave)
+    leaving = threading.Thread(target=leave, daemon=True)
     leaving.start()
     late = open_engine(url.render_as_string(hide_password=False))
     write(late, lambda connection: connection.exec_driver_sql(ADD))

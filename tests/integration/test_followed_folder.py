@@ -6,6 +6,8 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +26,30 @@ ROOT = Path(__file__).resolve().parents[2]
 SEED = 20261130
 RUNS = 60
 
+Start = Callable[..., "subprocess.Popen[str]"]
 
-def follower(url: str, folder: Path, *options: str) -> "subprocess.Popen[str]":
-    arguments = ["ingest", str(folder), "--follow", "--every", "50ms", *options, "--db", url]
-    return subprocess.Popen(
-        [sys.executable, "-m", "advisor", *arguments],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+
+@pytest.fixture
+def follower() -> Iterator[Start]:
+    """Starts a follower with (url, folder, *options); none outlives the test, however that ends."""
+    with ExitStack() as started:
+
+        def start(url: str, folder: Path, *options: str) -> "subprocess.Popen[str]":
+            arguments = ["ingest", str(folder), "--follow", "--every", "50ms", *options]
+            process = started.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-m", "advisor", *arguments, "--db", url],
+                    cwd=ROOT,
+                    env={**os.environ, "PYTHONPATH": str(ROOT)},
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            started.callback(process.kill)
+            return process
+
+        yield start
 
 
 def runs_in(url: str) -> list[tuple[Any, ...]]:
@@ -68,7 +83,7 @@ def write_somehow(folder: Path, record: dict[str, Any], chance: random.Random) -
         (place / ".record.tmp").rename(place / "record.json")
 
 
-def test_a_folder_that_grows(shipped_url: str, tmp_path: Path) -> None:
+def test_a_folder_that_grows(shipped_url: str, follower: Start, tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     folder.mkdir()
     chance = random.Random(SEED)
@@ -98,7 +113,9 @@ ON_POSTGRESQL = pytest.mark.parametrize("shipped_url", ["postgresql"], indirect=
 
 
 @ON_POSTGRESQL
-def test_one_that_is_killed_before_it_pools_the_last_runs(shipped_url: str, tmp_path: Path) -> None:
+def test_one_that_is_killed_before_it_pools_the_last_runs(
+    shipped_url: str, follower: Start, tmp_path: Path
+) -> None:
     """Nothing comes after them: the next one finds no new run, and pools them all the same."""
     folder = tmp_path / "shared"
     run_records.write(folder, *(run_records.record(seed=seed) for seed in range(3)))
@@ -115,7 +132,7 @@ def test_one_that_is_killed_before_it_pools_the_last_runs(shipped_url: str, tmp_
     process = follower(shipped_url, folder, "--idle", "100ms")
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
-    assert out == ("runs: 0 new, 3 already there\nmybox: 1 operating point, 1 added, 0 updated\n")
+    assert out == "runs: 0 new, 3 already there\nmybox: 1 operating point, 1 added, 0 updated\n"
     assert None not in {point for *_, point in runs_in(shipped_url)}
 
 
@@ -136,19 +153,15 @@ def test_runs_whose_commit_was_not_answered_are_pooled(
     assert (len(points), None in points) == (3, False)
 
 
-def test_a_new_database_is_there_before_the_end(tmp_path: Path) -> None:
+def test_a_new_database_is_there_before_the_end(follower: Start, tmp_path: Path) -> None:
     folder = tmp_path / "shared"
     run_records.write(folder, run_records.record())
     path = tmp_path / "advisor.db"
-    process = follower(str(path), folder)
-    try:
-        deadline = time.monotonic() + 60.0
-        while not (path.exists() and runs_in(str(path))):
-            assert time.monotonic() < deadline, "nothing is to be seen while it follows"
-            time.sleep(0.1)
-    finally:
-        process.kill()
-        process.communicate(timeout=60)
+    follower(str(path), folder)
+    deadline = time.monotonic() + 60.0
+    while not (path.exists() and runs_in(str(path))):
+        assert time.monotonic() < deadline, "nothing is to be seen while it follows"
+        time.sleep(0.1)
 
 
 def test_what_is_left_is_said(
