@@ -12,7 +12,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from advisor.errors import NoDataError, UserError
 from advisor.transfer import LinearTransfer, fit_transfer
 from advisor.units import format_bytes
-from db.excerpt import same_capabilities
+from db.excerpt import ratio_distance, same_capabilities
 from db.records import (
     Cadence,
     Calibration,
@@ -71,11 +71,6 @@ class Origin:
 
 def is_same(a: float, b: float) -> bool:
     return abs(a / b - 1.0) <= SAME_SIZE
-
-
-def ratio_distance(a: float, b: float) -> float:
-    """How many times the larger is the smaller; 1 where they are equal."""
-    return max(a / b, b / a)
 
 
 def what_was_read(evidence: ClusterEvidence) -> Iterator[str]:

@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from advisor.calibration import newest_fits
-from advisor.characterization import carry_over, is_same, kept, step_time_s
+from advisor.characterization import carry_over, is_same, kept, step_time_of, step_time_s
 from advisor.prediction.intervals import interval_rule
 from advisor.prediction.outcome import NoPredictionError
 from advisor.prediction.predict import predict, predict_restore
@@ -173,8 +173,7 @@ def _outcomes(evidence: ClusterEvidence) -> Iterator[Comparison | NotPredicted]:
             )
             for points in _repeated(pair):
                 first = points[0]
-                conditions = (first.software_stack, first.world_size, first.nodes)
-                step_s = step_time_s(evidence, architecture, first.workload, *conditions)
+                step_s = step_time_of(evidence, first)
                 if step_s is None:
                     yield from _without_step(points)
                     continue

@@ -104,7 +104,7 @@ def shares(kinds: Sequence[Kind], near: Near, state_bytes: int, most: int) -> di
 def chosen(rows: Iterable[Row], kind: Kind, share: int, state_bytes: int) -> set[str]:
     """The points to be read of a kind. Of `rows` it needs the first of the smallest size and of the
     largest, and on either side of the size as many of the nearest as are wanted."""
-    nearest = sorted(set(rows), key=lambda row: (_distance(row[0], state_bytes), row[1]))
+    nearest = sorted(set(rows), key=lambda row: (ratio_distance(row[0], state_bytes), row[1]))
     if share >= kind.points:
         return {point_id for _, point_id in nearest}
     ends = min(nearest), min(nearest, key=lambda row: (-row[0], row[1]))
@@ -128,11 +128,13 @@ def _nearest_first(kinds: Iterable[Kind], near: Near, state_bytes: int) -> list[
 
 def _apart(kind: Kind, state_bytes: int) -> float:
     """From the nearest size that the kind may have; 1 where the size is among its sizes."""
-    return _distance(min(max(state_bytes, kind.smallest_bytes), kind.largest_bytes), state_bytes)
+    nearest = min(max(state_bytes, kind.smallest_bytes), kind.largest_bytes)
+    return ratio_distance(nearest, state_bytes)
 
 
-def _distance(a: int, b: int) -> float:
-    """How many times the larger is the smaller."""
+def ratio_distance(a: float, b: float) -> float:
+    """How many times the larger is the smaller; 1 where they are equal. By it a prediction finds
+    the point that it starts from, so an excerpt holds what is nearest by it."""
     return max(a / b, b / a)
 
 

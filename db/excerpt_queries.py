@@ -16,7 +16,7 @@ from db.excerpt import (
     set_aside_kinds,
     shares,
 )
-from db.records import Architecture, Excerpt, SoftwareStack
+from db.records import Architecture, Cadence, Excerpt, Mechanism, SoftwareStack
 
 _SOME = text("""
 SELECT COUNT(*) FROM (
@@ -37,8 +37,6 @@ SELECT point_id FROM operating_points
 WHERE cluster = :cluster AND architecture = :architecture LIMIT 1
 """)
 
-_NEVER = text("SELECT mechanism FROM mechanisms WHERE cadence = 'never'")
-
 _NULLABLE = ("trace", "software_stack", "interval_steps")
 
 
@@ -53,6 +51,7 @@ def read_excerpt(
     cluster: str,
     near: Near,
     architectures: Mapping[str, Architecture],
+    mechanisms: Mapping[str, Mechanism],
     stacks: Mapping[str, SoftwareStack],
     most: int,
 ) -> tuple[Excerpt | None, set[str]]:
@@ -72,7 +71,8 @@ def read_excerpt(
     ids = _ids(connection, cluster, kept, state_bytes)
     held = sum(kind.points for kind in kinds)
     part = Excerpt(names, state_bytes, held, len(ids))
-    old = set_aside_kinds(every, kept, stacks, _baselines(connection))
+    baselines = {name for name, each in mechanisms.items() if each.cadence is Cadence.NEVER}
+    old = set_aside_kinds(every, kept, stacks, baselines)
     return part, ids | _ids(connection, cluster, shares(old, near, state_bytes, most), state_bytes)
 
 
@@ -84,11 +84,6 @@ def _ids(
         rows = _nearest(connection, cluster, kind, share, state_bytes)
         ids |= chosen(rows, kind, share, state_bytes)
     return ids
-
-
-def _baselines(connection: Connection) -> set[str]:
-    """What runs without a mechanism are called."""
-    return set(connection.execute(_NEVER).scalars())
 
 
 def _kinds(connection: Connection, cluster: str, architectures: Iterable[str]) -> list[Kind]:

@@ -132,11 +132,11 @@ def cluster_evidence(
     """
     found = _cluster(connection, cluster)
     stacks = software_stacks(connection, cluster)
-    architectures = _architectures(connection)
+    architectures, mechanisms = _architectures(connection), _mechanisms(connection)
     excerpt = None
     if near is not None and has_more_than(connection, cluster, MOST_POINTS):
         excerpt, ids = read_excerpt(
-            connection, cluster, near, architectures, stacks, EXCERPT_POINTS
+            connection, cluster, near, architectures, mechanisms, stacks, EXCERPT_POINTS
         )
         listed = _points_named(connection, ids)
     else:
@@ -150,7 +150,7 @@ def cluster_evidence(
     return ClusterEvidence(
         cluster=found,
         architectures=architectures,
-        mechanisms=_mechanisms(connection),
+        mechanisms=mechanisms,
         compatibility=_compatibility(connection),
         points=points,
         calibrations=calibrations,

@@ -194,38 +194,26 @@ def _no_run(connection: Connection, run_id: str) -> str:
     return f"there is no record of a run {run_id!r}; {there_is}"
 
 
-def exposure(connection: Connection, cluster: str) -> tuple[Exposure, ...]:
-    """What a lost worker does to each architecture, in order of architecture and point.
-
-    From published points and from measured ones alike; none for a cluster without any. Of every
-    software stack: see `exposure_that_counts`.
-    """
-    return _exposure_of(connection, cluster, operating_points(connection, cluster))
-
-
 def exposure_that_counts(connection: Connection, cluster: str) -> CountingExposure:
-    """The same without what was measured anew under newer software (db/stacks.py)."""
-    points = operating_points(connection, cluster)
-    counting, _ = points_that_count(points, software_stacks(connection, cluster))
+    """What a lost worker does to each architecture, in order of architecture and point, without
+    what was measured anew under newer software (db/stacks.py).
+
+    From published points and from measured ones alike; none for a cluster without any.
+    """
+    points = {point.point_id: point for point in operating_points(connection, cluster)}
+    counting, _ = points_that_count(points.values(), software_stacks(connection, cluster))
     marks = {point.point_id: point.superseded_by for point in counting}
-    every = _exposure_of(connection, cluster, points)
+    statement = text(
+        "SELECT point_id, backend, detector, n, halts FROM exposure_view WHERE cluster = :cluster"
+    )
+    rows = connection.execute(statement, {"cluster": cluster}).mappings()
+    every = sorted(_exposures(rows, points), key=lambda e: (e.architecture, e.point_id))
     marked = tuple(
         dataclasses.replace(each, superseded_by=marks[each.point_id])
         for each in every
         if each.point_id in marks
     )
     return CountingExposure(marked, len(every) - len(marked))
-
-
-def _exposure_of(
-    connection: Connection, cluster: str, points: Iterable[OperatingPoint]
-) -> tuple[Exposure, ...]:
-    by_id = {point.point_id: point for point in points}
-    statement = text(
-        "SELECT point_id, backend, detector, n, halts FROM exposure_view WHERE cluster = :cluster"
-    )
-    rows = connection.execute(statement, {"cluster": cluster}).mappings()
-    return tuple(sorted(_exposures(rows, by_id), key=lambda e: (e.architecture, e.point_id)))
 
 
 def _exposures(

@@ -1,15 +1,22 @@
 """What the harness would plan for its arguments: to check what was asked before others are called
-upon."""
+upon; and the name of a campaign that is begun so."""
 
 import json
+import secrets
 import subprocess
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from advisor.errors import AdvisorError, UserError
 from advisor.harness import Event, harness_environment
 
 HARNESS = (sys.executable, "-m", "measure")
+
+
+def new_campaign_id() -> str:
+    """As the harness names campaigns: when it began, and eight random digits."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
 
 
 def planned_here(arguments: Sequence[str]) -> Event:

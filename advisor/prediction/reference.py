@@ -5,7 +5,6 @@ from advisor.characterization import (
     failed_points,
     is_same,
     nearest_point,
-    ratio_distance,
     step_time_of,
     value_of,
 )
@@ -15,6 +14,7 @@ from advisor.prediction.trail import Trail
 from advisor.rules import Rule
 from advisor.scenario import RestoreBasis, Scenario
 from advisor.units import format_bytes
+from db.excerpt import ratio_distance
 from db.records import ClusterEvidence, Mechanism, OperatingPoint, Quantity
 
 _NEEDED = {

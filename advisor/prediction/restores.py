@@ -6,13 +6,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from advisor.calibration import CalibratedTransfer, newest_fits, restore_transfer
-from advisor.characterization import calibrated, is_same, ratio_distance
+from advisor.characterization import calibrated, is_same
 from advisor.prediction.limits import MAX_SIZE_RATIO, reaches, require_near
 from advisor.prediction.scales import storage_scale
 from advisor.prediction.trail import Trail, used_from
 from advisor.rules import Rule
 from advisor.scenario import RestoreBasis, Scenario
 from advisor.units import format_bytes, format_number
+from db.excerpt import ratio_distance
 from db.records import (
     Calibration,
     ClusterEvidence,

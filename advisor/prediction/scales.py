@@ -6,7 +6,6 @@ from advisor.characterization import (
     bandwidth_bytes_per_s,
     is_same,
     nearest_point,
-    ratio_distance,
     save_transfer,
     value_of,
 )
@@ -21,6 +20,7 @@ from advisor.prediction.trail import Trail, used_value
 from advisor.rules import Rule
 from advisor.scenario import Scenario
 from advisor.units import format_bytes, format_bytes_per_s, format_number
+from db.excerpt import ratio_distance
 from db.records import ClusterEvidence, Mechanism, OperatingPoint, Quantity, TransferPath
 
 

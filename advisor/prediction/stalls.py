@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from advisor.characterization import (
     is_same,
     nearest_step_time_s,
-    ratio_distance,
     step_time_of,
     value_of,
 )
@@ -14,6 +13,7 @@ from advisor.prediction.trail import Trail
 from advisor.rules import Rule
 from advisor.scenario import Scenario
 from advisor.units import format_duration, format_number
+from db.excerpt import ratio_distance
 from db.records import (
     Cadence,
     ClusterEvidence,

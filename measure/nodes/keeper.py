@@ -5,7 +5,6 @@ Whoever is kept dies with its keeper, however that ends, and the keeper with who
 nothing of a job is left on a node.
 """
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -16,8 +15,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
+from measure.rank.parent import die_with_parent
+
 _PACKAGE = Path(__file__).resolve().parents[2]
-_PR_SET_PDEATHSIG = 1
 _AGAIN_S = 0.5
 """Before another one is started: what kills each as it starts must not fill the node."""
 _ENDS_WITHIN_S = 15.0
@@ -58,7 +58,7 @@ class _Keeper:
 def die_with(parent: int) -> None:
     """From now on this process is killed as soon as its parent, of this pid, is dead; SIGTERM ends
     it in order."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    die_with_parent()
     if os.getppid() != parent:  # it was dead already
         sys.exit(1)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -86,8 +86,13 @@ def kept_agent(node: int, environment: Mapping[str, str]) -> Iterator["subproces
 def end(process: "subprocess.Popen[bytes]") -> None:
     """Ends it by SIGTERM, or, where that takes too long, by SIGKILL."""
     process.terminate()
+    wait_or_kill(process, _ENDS_WITHIN_S)
+
+
+def wait_or_kill(process: "subprocess.Popen[bytes]", within_s: float) -> None:
+    """Until it has ended; one that takes longer is killed."""
     try:
-        process.wait(_ENDS_WITHIN_S)
+        process.wait(within_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

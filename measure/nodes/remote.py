@@ -27,7 +27,7 @@ from typing import Any, cast
 from measure.errors import HarnessError, UsageError
 from measure.job_spec import JobSpec
 from measure.nodes.command import AT, KEY, key_told, place
-from measure.nodes.keeper import python_path
+from measure.nodes.keeper import python_path, wait_or_kill
 from measure.nodes.line import Door, Line
 from measure.nodes.messages import SILENT_S, ClockShift, Hello, Orders, beat_of
 from measure.nodes.placement import least_used, node_of_place
@@ -333,7 +333,8 @@ def nodes_of_run(
         if is_local():
             for number in range(job.nodes):
                 agents.append(_local_agent(folder, number, door.port, key))
-                stack.callback(_reap, agents[-1])
+                # It ends by itself once its line does.
+                stack.callback(wait_or_kill, agents[-1], _ENDS_WITHIN_S)
         try:
             found = _met(door, job.nodes, beats, time.monotonic() + patience_s, interrupted)
         except BaseException:
@@ -437,12 +438,3 @@ def _local_agent(folder: Path, node: int, port: int, key: bytes) -> "subprocess.
             stderr=output,
             start_new_session=True,
         )
-
-
-def _reap(agent: "subprocess.Popen[bytes]") -> None:
-    """It ends by itself once its line does; if not, it is ended."""
-    try:
-        agent.wait(_ENDS_WITHIN_S)
-    except subprocess.TimeoutExpired:
-        agent.kill()
-        agent.wait()

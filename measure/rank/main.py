@@ -1,6 +1,5 @@
 """A rank process, from its birth to its end. Preloaded into the fork server: it imports torch."""
 
-import ctypes
 import json
 import os
 import resource
@@ -38,6 +37,7 @@ from measure.rank.groups import (
     stay_on_loopback,
 )
 from measure.rank.heartbeat import Heartbeat
+from measure.rank.parent import die_with_parent
 from measure.rank.scheduling import take_turns
 from measure.rank.stillness import Stillness
 from measure.rank.training_loop import PausedError, TrainingLoop
@@ -380,8 +380,7 @@ def _one_writer(entry: ArchitectureEntry) -> bool:
 
 def settle(output: Path) -> None:
     """Makes this process a rank: it dies with its parent, and leaves signals to the supervisor."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None, use_errno=True).prctl(pr_set_pdeathsig, signal.SIGKILL)
+    die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)

@@ -79,7 +79,13 @@ def test_the_database_chooses_as_plain_code_does(large: Engine) -> None:
                 size = random.choice((None, 50_000_000, 200_001_000, somewhere))
                 near = Near(architecture, size)
                 part, ids = read_excerpt(
-                    connection, CLUSTER, near, whole.architectures, stacks, most
+                    connection,
+                    CLUSTER,
+                    near,
+                    whole.architectures,
+                    whole.mechanisms,
+                    stacks,
+                    most,
                 )
                 assert part is not None
                 assert part.architectures == family

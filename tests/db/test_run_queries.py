@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, text
 
 from db.errors import NotFoundError
 from db.harvest import harvest
@@ -13,7 +13,6 @@ from db.records import Detector, Evidence, RunOutcome, RunQuantity, RunValidity
 from db.run_queries import (
     RunFilter,
     count_runs,
-    exposure,
     exposure_that_counts,
     first_detections,
     list_runs,
@@ -103,7 +102,8 @@ def test_a_record_of_no_run(reading_url: str) -> None:
 
 def test_exposure_of_the_paper(connection: Connection) -> None:
     """Table V."""
-    found = {e.architecture: e for e in exposure(connection, "matilda-8xv100")}
+    exposures = exposure_that_counts(connection, "matilda-8xv100").exposures
+    found = {e.architecture: e for e in exposures}
     assert list(found) == ["a1-async", "a1-sync", "a2", "a3", "a4", "a5", "a6", "a7"]
     assert {name for name, e in found.items() if not e.halts} == {"a1-async", "a6"}
     a6 = found["a6"]
@@ -118,7 +118,7 @@ def test_exposure_of_the_paper(connection: Connection) -> None:
 
 
 def test_exposure_of_a_measured_cluster(connection: Connection) -> None:
-    a2, a3, a6 = exposure(connection, "mybox")
+    a2, a3, a6 = exposure_that_counts(connection, "mybox").exposures
     assert [e.architecture for e in (a2, a3, a6)] == ["a2", "a3", "a6"]
     assert (a2.n, a2.backend, a2.detector, a2.halts) == (2, "gloo", "group-timeout", True)
     assert a2.throughput is not None
@@ -128,7 +128,7 @@ def test_exposure_of_a_measured_cluster(connection: Connection) -> None:
     assert a6.halts is False
     assert a6.resumed is not None
     assert a6.resumed.value == 1.0
-    assert exposure(connection, "nowhere") == ()
+    assert exposure_that_counts(connection, "nowhere").exposures == ()
 
 
 def test_what_there_is_to_choose_from(connection: Connection) -> None:
@@ -145,7 +145,8 @@ def test_what_there_is_to_choose_from(connection: Connection) -> None:
 def test_when_the_first_rank_knew(connection: Connection) -> None:
     """The mean over the valid runs of a point; a censored one has none."""
     found = first_detections(connection, "mybox")
-    points = {e.point_id: e.architecture for e in exposure(connection, "mybox")}
+    exposures = exposure_that_counts(connection, "mybox").exposures
+    points = {e.point_id: e.architecture for e in exposures}
     assert sorted(points[point_id] for point_id in found) == ["a2", "a6"]
     assert {(mean.value, mean.n) for mean in found.values()} == {(5.125, 2), (5.125, 1)}
     assert first_detections(connection, "matilda-8xv100") == {}
@@ -158,7 +159,8 @@ def test_exposure_under_newer_software(engine: Engine, tmp_path: Path) -> None:
     assert ingest(engine, tmp_path / "newer").refused == ()
     harvest(engine, "mybox")
     with reading(engine) as connection:
-        assert len(exposure(connection, "mybox")) == 4
+        rows = "SELECT COUNT(*) FROM exposure_view WHERE cluster = 'mybox'"
+        assert connection.execute(text(rows)).scalar_one() == 4
         found = exposure_that_counts(connection, "mybox")
         paper = exposure_that_counts(connection, "matilda-8xv100")
     assert found.set_aside == 1

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from advisor.campaign_run import CampaignRun
 from advisor.errors import AdvisorError
+from advisor.launchers.cells import by_nodes, profiles_of
 from advisor.launchers.slurm.place import (
     Campaign,
     HandedCell,
@@ -31,7 +32,7 @@ from advisor.launchers.slurm.scheduler import (
     TooManyTasksError,
 )
 from advisor.launchers.slurm.script import Script
-from advisor.launchers.slurm.settings import SlurmSettings, by_nodes, profiles_of
+from advisor.launchers.slurm.settings import SlurmSettings
 from advisor.launchers.slurm.states import CANCELLED, GONE, Job, TaskState
 from advisor.launchers.slurm.stopping import StopAsked, StoppedError
 from advisor.units import counted

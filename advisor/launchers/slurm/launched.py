@@ -3,26 +3,20 @@
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from advisor.campaign_run import CampaignRun
 from advisor.harness import Event, InterruptedRunsError
+from advisor.launchers.cells import by_nodes, nodes_of, profiles_of, ranks_of
 from advisor.launchers.launcher import Ended
-from advisor.launchers.planned import planned_here
+from advisor.launchers.planned import new_campaign_id, planned_here
 from advisor.launchers.slurm.following import Follower, grouped, task_script
 from advisor.launchers.slurm.place import Campaign, HandedCell, Place, task_file
 from advisor.launchers.slurm.planning import plan_script, planned_there
 from advisor.launchers.slurm.scheduler import Limits, Scheduler
 from advisor.launchers.slurm.script import Script, check_path
-from advisor.launchers.slurm.settings import (
-    SlurmSettings,
-    by_nodes,
-    nodes_of,
-    profiles_of,
-    ranks_of,
-)
+from advisor.launchers.slurm.settings import SlurmSettings
 from advisor.launchers.slurm.stopping import StopAsked, StoppedError
 
 POLL_S = 10.0
@@ -60,7 +54,7 @@ class SlurmLauncher:
     ) -> None:
         self._settings, self._folder = settings, folder
         self._scheduler = Scheduler()
-        self._campaign = _new_campaign_id()
+        self._campaign = new_campaign_id()
         self._arguments = [*arguments, f"--campaign={self._campaign}"]
         if not any(word.startswith("--order-seed=") for word in arguments):
             self._arguments.append(f"--order-seed={secrets.randbelow(10**6)}")
@@ -151,11 +145,6 @@ def go_on(run: CampaignRun, given: Mapping[str, Any]) -> Ended:
     with StopAsked() as stop:
         Follower(run, scheduler, limits, place, settings, stop, POLL_S).follow()
         return Followed(stop.count)
-
-
-def _new_campaign_id() -> str:
-    """As the harness names campaigns: when it began, and eight random digits."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
 
 
 def _campaign_of(event: Event, folder: Path) -> Campaign:

@@ -22,6 +22,7 @@ from advisor.errors import AdvisorError
 from advisor.launchers.slurm.settings import SlurmSettings
 from advisor.launchers.slurm.states import Job, parse_submitted
 from advisor.launchers.slurm.stopping import StopAsked, StoppedError
+from advisor.launchers.whole_file import write_whole
 
 KIND, VERSION = "failbench-tasks", 1
 """Of task files; `measure/task_file.py` reads them."""
@@ -99,12 +100,7 @@ class Place:
     def write(self, name: str, text: str) -> Path:
         """Writes a file for good: whole or not at all, whoever is killed."""
         path = self.folder / name
-        unfinished = self.folder / f".{name}.{os.getpid()}"
-        with unfinished.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        write_whole(path, text)
         return path
 
     def numbers(self) -> list[int]:

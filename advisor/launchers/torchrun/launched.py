@@ -5,23 +5,22 @@ person, or by whatever starts programs there; until all are there, torchrun wait
 """
 
 import json
-import secrets
 import shlex
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from advisor.campaign_run import CampaignRun
 from advisor.errors import AdvisorError, UserError
 from advisor.harness import Event, Harness
+from advisor.launchers.cells import nodes_of
 from advisor.launchers.launcher import Ended
 from advisor.launchers.local import LocalLauncher
-from advisor.launchers.planned import planned_here
-from advisor.launchers.slurm.settings import nodes_of
+from advisor.launchers.planned import new_campaign_id, planned_here
 from advisor.launchers.torchrun.settings import TorchrunSettings, worker_exit_code
+from advisor.launchers.whole_file import write_whole
 
 _MARK = "torchrun.json"
 _SEVERAL = (
@@ -97,7 +96,7 @@ class TorchrunLauncher:
             )
         if (hosts or 1) < 2 and not any(word.startswith("--campaign-file=") for word in arguments):
             raise UserError(_SEVERAL)
-        self._campaign = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
+        self._campaign = new_campaign_id()
         self._arguments = [*arguments, f"--campaign={self._campaign}"]
         # Otherwise the harness would put every run on all hosts.
         self._arguments += ["--nodes=1"] if hosts is None else []
@@ -167,12 +166,9 @@ def _read_mark(folder: Path) -> TorchrunSettings:
 
 
 def _write_mark(folder: Path, settings: TorchrunSettings) -> None:
-    path = folder / _MARK
-    unfinished = path.with_name(f".{_MARK}")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        unfinished.write_text(json.dumps(settings.as_json()) + "\n", encoding="utf-8")
-        unfinished.replace(path)
+        write_whole(folder / _MARK, json.dumps(settings.as_json()) + "\n")
     except OSError as error:
         raise UserError(f"{folder}: cannot write run records here: {error.strerror}") from error
 

@@ -3,11 +3,9 @@
 import pytest
 
 from advisor.errors import UserError
-from advisor.launchers.slurm.place import HandedCell
+from advisor.launchers.cells import ranks_of
 from advisor.launchers.slurm.settings import (
     SlurmSettings,
-    by_nodes,
-    ranks_of,
     sbatch_option,
     slurm_time,
 )
@@ -98,16 +96,3 @@ def test_tasks_on_several_nodes_have_one_task_a_node() -> None:
         *("--nodes=3", "--ntasks=3", "--ntasks-per-node=1", "--exclusive", "--mem=0"),
         *("--requeue", "--partition=gpu"),
     ]
-
-
-def test_cells_go_by_how_many_nodes_they_are_on() -> None:
-    def cell(ordinal: int, **job: int) -> HandedCell:
-        return HandedCell(ordinal, 4, {"job": {"profile": "smoke", **job}})
-
-    cells = [cell(1), cell(2, nodes=2), cell(3, nodes=1), cell(4, nodes=2)]
-    found = by_nodes(cells)
-    assert {nodes: [c.ordinal for c in those] for nodes, those in found.items()} == {
-        1: [1, 3],
-        2: [2, 4],
-    }
-    assert list(found) == [1, 2]
