@@ -292,6 +292,27 @@ def put(made: dict[str, Any], path: str, value: Any) -> None:
     part[int(last) if isinstance(part, list) else last] = value
 
 
+def planned(cells: int, **job: Any) -> dict[str, Any]:
+    """The harness's plan of so many cells that differ in their seed, each with this job."""
+    made = record()
+    return {
+        "surroundings": {name: made[name] for name in ("campaign", "cluster", "environment")},
+        "order_seed": 5,
+        "cells": [
+            {
+                "run_id": f"{CAMPAIGN}/a2-ft9-f1-s{seed}",
+                "architecture": "a2",
+                "mechanism": "ft9",
+                "trace": "F1",
+                "seed": seed,
+                "batch_per_rank": 8,
+                "job": job,
+            }
+            for seed in range(cells)
+        ],
+    }
+
+
 def write(folder: Path, *records: dict[str, Any]) -> list[Path]:
     """Writes each to <folder>/<run id>/record.json, as the harness does."""
     paths = []

@@ -48,23 +48,7 @@ def engine(shipped_url: str) -> Iterator[Engine]:
 
 
 def event(cells: int = 4) -> dict[str, Any]:
-    made = run_records.record()
-    return {
-        "surroundings": {name: made[name] for name in ("campaign", "cluster", "environment")},
-        "order_seed": 5,
-        "cells": [
-            {
-                "run_id": f"{CAMPAIGN}/a2-ft9-f1-s{seed}",
-                "architecture": "a2",
-                "mechanism": "ft9",
-                "trace": "F1",
-                "seed": seed,
-                "batch_per_rank": 8,
-                "job": {"steps": 10},
-            }
-            for seed in range(cells)
-        ],
-    }
+    return run_records.planned(cells, steps=10)
 
 
 def plan(cells: int = 4) -> CampaignPlanPart:

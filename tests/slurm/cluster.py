@@ -14,6 +14,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NoReturn
+
+import pytest
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel")
 _PATIENCE_S = 60.0
@@ -225,6 +228,13 @@ class SlurmCluster:
     def _last_words(self) -> Mapping[str, str]:
         logs = [*self.folder.glob("*.out"), *self.folder.glob("*.log")]
         return {log.name: log.read_text(errors="replace")[-300:] for log in logs}
+
+
+def unavailable(reason: str) -> NoReturn:
+    """Skips a test that needs a SLURM, or fails it where services are required."""
+    if os.environ.get("ADVISOR_REQUIRE_SERVICES") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 def missing_program() -> str | None:

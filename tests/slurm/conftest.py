@@ -2,12 +2,15 @@
 
 import os
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.slurm.cluster import SlurmCluster, missing_program
+from tests.measure.harness import wait_until_gone
+from tests.slurm.cluster import SlurmCluster, missing_program, unavailable
+from tests.slurm.running import end_all
 
 
 @pytest.fixture(scope="session")
@@ -16,7 +19,7 @@ def running_slurm() -> Iterator[SlurmCluster]:
     missing = missing_program()
     if missing or os.geteuid() != 0:
         why = f"no {missing} is installed (apt-get install slurm-wlm munge)" if missing else ""
-        _unavailable(why or "SLURM's daemons are started as root")
+        unavailable(why or "SLURM's daemons are started as root")
     # Not in pytest's folder, which nobody else may enter: SLURM's programs look at the way to it.
     with (
         tempfile.TemporaryDirectory(prefix="advisor-slurm-") as folder,
@@ -35,7 +38,12 @@ def slurm(running_slurm: SlurmCluster, monkeypatch: pytest.MonkeyPatch) -> Itera
     running_slurm.mend()
 
 
-def _unavailable(reason: str) -> None:
-    if os.environ.get("ADVISOR_REQUIRE_SERVICES") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+@pytest.fixture
+def mark(slurm: SlurmCluster) -> Iterator[str]:
+    """Marks the processes of a test, those of its jobs, agents and ranks too; none may be left at
+    its end."""
+    name = uuid.uuid4().hex
+    yield name
+    end_all()
+    slurm.run("scancel", "--user=root")
+    assert wait_until_gone(name, 60.0) == []

@@ -46,7 +46,7 @@ def history() -> Iterator[History]:
     missing = cluster.missing_program() or accounting.missing_program()
     if missing or os.geteuid() != 0:
         why = f"no {missing} is installed (apt-get install slurm-wlm {accounting.PACKAGES})"
-        _unavailable(why if missing else "SLURM's daemons are started as root")
+        cluster.unavailable(why if missing else "SLURM's daemons are started as root")
     with tempfile.TemporaryDirectory(prefix="advisor-slurm-") as folder:
         slurm = AccountedSlurm(Path(folder), nodes=3)
         with slurm:
@@ -168,9 +168,3 @@ def _text(history: History, **variables: str) -> str:
 
 def _options() -> list[str]:
     return COMMAND.split()[1:]
-
-
-def _unavailable(reason: str) -> None:
-    if os.environ.get("ADVISOR_REQUIRE_SERVICES") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)

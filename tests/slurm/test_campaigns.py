@@ -4,15 +4,12 @@ import json
 import os
 import random
 import signal
-import uuid
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from advisor import cli
 from tests.integration.campaigns import ask, assert_whole
-from tests.measure.harness import wait_until_gone
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.running import (
     ENDLESS,
@@ -20,7 +17,6 @@ from tests.slurm.running import (
     SLURM,
     SMOKE,
     begun,
-    end_all,
     ended,
     events,
     past_a_run,
@@ -40,16 +36,6 @@ pytestmark = [
 ]
 _SEED = 20261130
 _ROWS = ("run_values:quantity", "fault_events:kind, outcome", "recovery_phases:phase")
-
-
-@pytest.fixture
-def mark(slurm: SlurmCluster) -> Iterator[str]:
-    """Marks the processes of a test, those of its jobs too; none may be left at its end."""
-    name = uuid.uuid4().hex
-    yield name
-    end_all()
-    slurm.run("scancel", "--user=root")
-    assert wait_until_gone(name, 60.0) == []
 
 
 def test_the_rows_of_24_cells_are_those_of_the_local_launcher(

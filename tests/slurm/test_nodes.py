@@ -2,8 +2,6 @@
 fails."""
 
 import json
-import uuid
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,12 +10,11 @@ import pytest
 from measure.faults.schedule import FaultEvent, FaultKind, Schedule
 from measure.nodes.command import KEY
 from tests.integration.campaigns import ask, assert_whole
-from tests.measure.harness import processes_with, wait_until_gone
+from tests.measure.harness import processes_with
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.running import (
     SLURM,
     begun,
-    end_all,
     ended,
     events,
     reasons,
@@ -36,16 +33,6 @@ ON_TWO = (
     *("--device", "cpu", "--cluster", "tiny", *SLURM),
 )
 LONG = ("--mechanism", "ft9", "--trace", "none", "--steps", "3000000")
-
-
-@pytest.fixture
-def mark(slurm: SlurmCluster) -> Iterator[str]:
-    """Marks the processes of a test, agents and ranks too; none may be left at its end."""
-    name = uuid.uuid4().hex
-    yield name
-    end_all()
-    slurm.run("scancel", "--user=root")
-    assert wait_until_gone(name, 60.0) == []
 
 
 def lost_node(folder: Path) -> str:

@@ -8,30 +8,11 @@ import pytest
 
 from advisor.comparison.conditions import Told, told
 from advisor.evidence import load_evidence, opened
-from db.pooling import PointKey
 from db.queries import _plain, evidence_version
 from db.records import ClusterEvidence, Detector, Way
 from db.session import writing
+from tests.db.test_pooling import KEY
 
-_KEY = PointKey(
-    cluster="mybox",
-    software_stack="mybox/torch-2.13.0",
-    architecture="a2",
-    mechanism="ft1",
-    workload="resnet50-cpu",
-    profile="cpu",
-    device="cpu",
-    backend="gloo",
-    world_size=8,
-    trace="F1",
-    interval_steps=10,
-    replicas=None,
-    way=None,
-    lead_s=None,
-    group_timeout_s=10.0,
-    round_limit_s=2.5,
-    detector="group-timeout",
-)
 _WAYS = {
     "spare": "with spares in place",
     "smaller": "as a smaller group",
@@ -52,7 +33,13 @@ def test_what_pooling_writes_is_read(
     domain: str | None,
 ) -> None:
     key = replace(
-        _KEY, backend=backend, detector=detector, way=way, nodes=nodes, failure_domain=domain
+        KEY,
+        round_limit_s=2.5,
+        backend=backend,
+        detector=detector,
+        way=way,
+        nodes=nodes,
+        failure_domain=domain,
     )
     point = replace(matilda.points[0], note=f"Measured: 2 recovered, 1 hang; {key.conditions}")
     assert told(point) == Told(backend, detector, None if way is None else _WAYS[way])

@@ -57,22 +57,7 @@ class Controlled:
         )
 
     def plan(self, cells: int) -> None:
-        made = run_records.record()
-        names = ("campaign", "cluster", "environment")
-        planned = [
-            {
-                "run_id": f"{CAMPAIGN}/a2-ft9-f1-s{seed}",
-                "architecture": "a2",
-                "mechanism": "ft9",
-                "trace": "F1",
-                "seed": seed,
-                "batch_per_rank": 8,
-                "job": {"profile": "smoke", "world_size": 8},
-            }
-            for seed in range(cells)
-        ]
-        around = {name: made[name] for name in names}
-        self.run.plan({"surroundings": around, "order_seed": 5, "cells": planned})
+        self.run.plan(run_records.planned(cells, profile="smoke", world_size=8))
         self.place.make(self.settings)
 
     def follow(self) -> None:
