@@ -20,6 +20,13 @@ LOOPBACK_ADDRESS = "127.0.0.1"
 _GLOO_INTERFACE = "GLOO_SOCKET_IFNAME"
 
 
+MEET_WITHIN = timedelta(seconds=10)
+"""How long a rank waits for the others before a group is formed, at least: each arrives when it
+has built its part, and a group's own limit, which is that of an exchange, is too short for that on
+a busy machine. Who dies on the way is noticed by the supervisor, and who waits set free (`leave`).
+"""
+
+
 class GlooPair:
     """A gloo group of two. Tensors on a device travel through the host's memory."""
 
@@ -108,6 +115,7 @@ class ProcessGroups:
     def world(self) -> dist.ProcessGroup:
         """The default group of all ranks; at most once."""
         with self._timed():
+            self._meet("world", self._world_size)
             dist.init_process_group(
                 self._backend,
                 store=dist.PrefixStore("world", self.store),
@@ -131,6 +139,7 @@ class ProcessGroups:
         low, high = sorted((self._rank, peer))
         store = dist.PrefixStore(f"pair{label}-{low}-{high}", self.store)
         with self._timed():
+            self._meet(f"pair{label}-{low}-{high}", 2)
             return GlooPair(store, self._rank, peer, self._round_limit)
 
     def host_group(self) -> dist.ProcessGroup:
@@ -143,6 +152,7 @@ class ProcessGroups:
         if self._host is None:
             store = dist.PrefixStore("host", self.store)
             with self._timed(), _gloo_on(self._recovery_interface):
+                self._meet("host", self._world_size)
                 made: Any = dist.ProcessGroupGloo(
                     store, self._rank, self._world_size, self._timeout
                 )
@@ -166,6 +176,13 @@ class ProcessGroups:
         # survivors of that would look for each other under another name than a fresh process.
         dist.distributed_c10d._world.group_count = 0
         gc.collect()
+
+    def _meet(self, group: str, size: int) -> None:
+        """Waits until all `size` ranks of a group are about to form it, or for too long."""
+        here, all_here = f"meet/{group}", f"meet/{group}/all"
+        if self.store.add(here, 1) == size:
+            self.store.set(all_here, "")
+        self.store.wait([all_here], max(self._timeout, MEET_WITHIN))
 
     @contextmanager
     def _timed(self) -> Iterator[None]:

@@ -28,6 +28,9 @@ from tests.measure.state.states import FACTS, alone
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
 
+BY_CLOCK = pytest.mark.flaky(reruns=2)
+"""For what is a race with the clock, which a busy machine may lose: a save between a warning and
+its fault has fewer seconds then than it takes. Lost three times in a row it is a fault."""
 TIER = "peer memory, emergency save"
 STEPS, LEAD_S = 600, 1.0
 """Training goes on for longer than the lead even on an idle machine, and a save takes a small
@@ -46,6 +49,7 @@ def announced(folder: Path, architecture: str, *events: FaultEvent, **more: Any)
     return ran(folder, architecture, *events, mechanism="ft4", **{"steps": STEPS, **more})
 
 
+@BY_CLOCK
 @pytest.mark.parametrize("architecture", ["a1-sync", "a2", "a3", "a4", "a5", "a7"])
 def test_an_announced_loss_costs_the_steps_since_the_emergency_save(
     tmp_path: Path, architecture: str
@@ -63,6 +67,7 @@ def test_an_announced_loss_costs_the_steps_since_the_emergency_save(
     assert {save["path"] for save in events_of(struck, "saved")} == {"peer memory"}
 
 
+@BY_CLOCK
 def test_a_long_lead_is_used_to_lose_few_steps(tmp_path: Path) -> None:
     """The state is safe at once; it is saved again shortly before the fault."""
     struck = announced(tmp_path, "a5", FaultEvent(VICTIM, step=25, lead_s=3.0))
@@ -105,16 +110,18 @@ def test_two_announced_at_once_share_a_save_or_have_one_each(tmp_path: Path) -> 
     assert len(first) == 2 * WORLD
 
 
+@BY_CLOCK
 def test_one_announced_after_the_other(tmp_path: Path) -> None:
-    """The second is announced half a second after the first has struck, however fast steps are."""
+    """The second is announced a second after the first has struck, however fast steps are."""
     first = FaultEvent(2, step=25, lead_s=LEAD_S)
-    events = first, FaultEvent(3, after_s=LEAD_S + 0.5, lead_s=LEAD_S)
-    struck = announced(tmp_path, "a4", *events)
+    events = first, FaultEvent(3, after_s=LEAD_S + 1.0, lead_s=LEAD_S)
+    struck = announced(tmp_path, "a4", *events, steps=900)
     assert struck["outcome"] == "recovered", struck["reasons"]
     assert len(restored_from(struck)) == 2
     assert {tier for _, tier in restored_from(struck)} == {TIER}
 
 
+@BY_CLOCK
 def test_who_takes_a_lost_ranks_place_is_told_what_was_announced(tmp_path: Path) -> None:
     """Both are announced at one step, which the spare never makes."""
     events = FaultEvent(1, step=25, lead_s=0.8), FaultEvent(3, step=25, lead_s=4.0)

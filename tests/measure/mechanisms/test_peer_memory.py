@@ -127,7 +127,7 @@ def test_memory_outlives_processes_that_are_started_anew(tmp_path: Path) -> None
 
 
 def test_a_loss_soon_after_a_recovery(tmp_path: Path) -> None:
-    events = (FaultEvent(2, step=25), FaultEvent(3, after_s=1.0))
+    events = (FaultEvent(2, step=25), FaultEvent(3, step=28))
     struck = ran(tmp_path, "a5", *events, mechanism="ft5", steps=150)
     assert struck["outcome"] == "recovered", struck["reasons"]
     assert struck["found"]["steps_completed"] == 150
