@@ -73,7 +73,7 @@ demo: measuring
 	@echo "  $(BIN)/advisor measure --matrix --cluster $(CLUSTER)   (everything, for hours, in your own database)"
 
 test: measuring
-	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup -m "not benchmark and not soak"
+	$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --durations=40 -m "not benchmark and not soak"
 
 check: static fast
 

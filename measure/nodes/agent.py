@@ -46,6 +46,10 @@ _MENDS_AFTER_S = 2.0 * SILENT_S
 """From the end of a node's ranks until its links are mended: the supervisor must have seen silence
 first, not the end of a line."""
 
+_NAMES_SOON = "RES_OPTIONS", "timeout:1 attempts:2"
+"""torch looks up the name of every address that it connects to, for its messages: a name server
+that does not answer made each formation of groups ten seconds longer, in recoveries too."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
@@ -83,6 +87,7 @@ def hello(node: int, address: str, chosen: Chosen) -> Hello:
 
 def warmed() -> RankStarter:
     """A fork server that has loaded what ranks need: from now on they start at once."""
+    os.environ.setdefault(*_NAMES_SOON)
     starter = RankStarter()
     first = starter.start_process(nothing, (), 0)
     first.process.join()

@@ -60,6 +60,7 @@ class Hosts:
             self.memory(number).mkdir()
             run("mount", "-t", "tmpfs", "tmpfs", str(self.memory(number)))
             (self.folder / f"boot-{number}").write_text(f"{uuid.uuid4()}\n")
+        (self.folder / "resolv.conf").write_text("nameserver 127.0.0.1\n")  # which refuses at once
         for which, network in enumerate(self.networks):
             bridge = f"{self.name}b{which}"
             run("ip", "link", "add", bridge, "type", "bridge")
@@ -91,6 +92,7 @@ class Hosts:
             inside = (
                 f"hostname {self.host(number)} && mount --bind {self.memory(number)} /dev/shm &&"
                 f" mount --bind {self.folder}/boot-{number} {_BOOT} &&"
+                f" mount --bind {self.folder}/resolv.conf /etc/resolv.conf &&"
                 f" exec {sys.executable} -m measure.nodes --once --node {number} "
                 + " ".join(options)
             )
