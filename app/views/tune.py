@@ -44,9 +44,10 @@ def page(shown: Shown) -> None:
         "timeout and spares. What is not stated here is not searched."
     )
     stated = _fields()
-    recommendation = answered(shown)
-    if recommendation is None:
+    answer = answered(shown)
+    if answer is None:
         return
+    shown, recommendation = answer
     try:
         told = circumstances_of(stated(), shown.evidence.cluster.nodes)
         tuned = tune(shown.evidence, recommendation.scenario, told)
