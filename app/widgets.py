@@ -22,8 +22,10 @@ from app.shown import Shown
 
 
 def answered(shown: Shown) -> tuple[Shown, Recommendation] | None:
-    """The answer to the sidebar's scenario, with `shown` holding the evidence that it is given from;
-    None, with the reason on the page, if it has none."""
+    """The answer to the sidebar's scenario, and `shown` with the evidence that it is given from.
+
+    None, with the reason on the page, if it has none.
+    """
     filled, inputs = shown.filled, shown.filled.inputs
     if inputs is None:
         where = f"see {', '.join(filled.wrong)}" if filled.wrong else "see at its end"

@@ -73,7 +73,9 @@ def same_capabilities(
     )
 
 
-def counting_kinds(kinds: Iterable[PointKind], stacks: Mapping[str, SoftwareStack]) -> list[PointKind]:
+def counting_kinds(
+    kinds: Iterable[PointKind], stacks: Mapping[str, SoftwareStack]
+) -> list[PointKind]:
     """Those that are not set aside, in an order that no database decides."""
     counting, _ = those_that_count(kinds, stacks)
     return sorted((kind for kind, _ in counting), key=_words)
@@ -93,7 +95,9 @@ def set_aside_kinds(
     return sorted((kind for kind, _ in still), key=_words)
 
 
-def shares(kinds: Sequence[PointKind], near: Near, state_bytes: int, most: int) -> dict[PointKind, int]:
+def shares(
+    kinds: Sequence[PointKind], near: Near, state_bytes: int, most: int
+) -> dict[PointKind, int]:
     """How many points are read of each kind: all, or `most` (at least 3) together."""
     if sum(kind.points for kind in kinds) <= most:
         return {kind: kind.points for kind in kinds}

@@ -60,8 +60,8 @@ def refuse_without_runs(connection: Connection, cluster: str) -> None:
 
 
 def refuse_other_hardware(connection: Connection, cluster: ClusterPart) -> Mapping[str, Any] | None:
-    """The cluster of this name as it is stored, if it is. Raises AnotherClusterError if its hardware
-    is other.
+    """The cluster of this name as it is stored, if it is. Raises AnotherClusterError if its
+    hardware is other.
 
     On how many nodes and with how many ranks it ran is no matter of the hardware.
     """

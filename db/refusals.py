@@ -39,7 +39,7 @@ def _asked(arguments: Mapping[str, Any]) -> str | None:
     library = _libpq()
     if library is None:
         return None
-    connection = pq.PGconn.connect_start(make_conninfo(**arguments).encode())
+    connection: Any = pq.PGconn.connect_start(make_conninfo(**arguments).encode())
     try:
         library.PQsetErrorVerbosity(connection.pgconn_ptr, _VERBOSE)
         _connect(connection)

@@ -243,10 +243,12 @@ class Campaign:
         return not self._is_over()
 
     def planned(self) -> dict[str, Any]:
-        """What the event `plan` says: the plan, with all that is the same for its runs, as they would
-        have it here. Its cluster is that of the run on most nodes."""
+        """What the event `plan` says: the plan, with all that is the same for its runs, as they
+        would have it here. Its cluster is that of the run on most nodes."""
         plan = self._plan
-        around = self._surroundings(max((cell.job for cell in plan.cells), key=lambda job: job.nodes))
+        around = self._surroundings(
+            max((cell.job for cell in plan.cells), key=lambda job: job.nodes)
+        )
         return {
             "runs": len(plan.cells),
             "cluster": plan.cluster,

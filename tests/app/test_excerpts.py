@@ -1,4 +1,4 @@
-"""Of a cluster with very many operating points the pages answer from what the command line reads."""
+"""Of a cluster with very many operating points the pages answer from what the commands read."""
 
 import json
 import shutil

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from db import excerpt
-from db.excerpt import EXCERPT_POINTS, MOST_POINTS, PointKind, Near
+from db.excerpt import EXCERPT_POINTS, MOST_POINTS, Near, PointKind
 from db.excerpt_queries import has_more_than, read_excerpt
 from db.queries import cluster_evidence, evidence_version, operating_points, software_stacks
 from db.records import OperatingPoint

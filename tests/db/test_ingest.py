@@ -286,7 +286,7 @@ def test_a_cluster_has_the_nodes_of_its_run_on_most(
 ) -> None:
     """A campaign may run on some of them: that is no other cluster, in whichever order."""
     for seed, nodes in enumerate(order):
-        cluster = {
+        cluster: dict[str, Any] = {
             "cluster__nodes": nodes,
             "cluster__ranks_per_node": -(-8 // nodes),
             "cluster__interconnect": "loopback" if nodes == 1 else "network",

@@ -1,5 +1,5 @@
-"""A server that lets nobody in, in a language that is not ours: whether it is waited for goes by its
-code. Against a real server that speaks German."""
+"""A server that lets nobody in, in a language that is not ours: whether it is waited for goes by
+its code. Against a real server that speaks German."""
 
 import contextlib
 import threading
