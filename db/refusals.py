@@ -19,6 +19,8 @@ from sqlalchemy import Engine
 _PATIENCE_S = 10.0
 _VERBOSE = 2
 """libpq's PQERRORS_VERBOSE."""
+_NOT_LIBPQS = "context"
+"""What psycopg alone is told of a connection."""
 _STATE = re.compile(rb":  ([0-9A-Z]{5}):")
 """After the severity, as libpq puts them together; neither is translated."""
 _LIBRARY = re.compile(r"/.*/libpq[^/]*$", re.MULTILINE)
@@ -28,7 +30,7 @@ def refusal_state(engine: Engine) -> str | None:
     """The SQLSTATE with which the server refuses a new connection; None where it takes one, does
     not answer, or libpq cannot be asked."""
     _, arguments = engine.dialect.create_connect_args(engine.url)
-    return _asked(arguments)
+    return _asked({name: value for name, value in arguments.items() if name != _NOT_LIBPQS})
 
 
 def _asked(arguments: Mapping[str, Any]) -> str | None:

@@ -57,7 +57,7 @@ def forbid(server: PostgresServer, engine: Engine) -> None:
     [
         (drop, "3D000", "existiert nicht"),
         (change_password, "28P01", "Passwort-Authentifizierung"),
-        (forbid, "28000", "einloggen"),
+        (forbid, "28000", "Einloggen"),
     ],
 )
 def test_what_will_not_pass_is_not_waited_for(
