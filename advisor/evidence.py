@@ -1,6 +1,6 @@
 """Gets the evidence out of the database; with saved.py, all of the core that uses its engine."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -50,12 +50,17 @@ def opened(url: str | None) -> Iterator[Engine]:
 
 def ask(engine: Engine, inputs: ScenarioInput) -> Question:
     """Evidence of the scenario's cluster, and the scenario with its defaults filled in."""
-    evidence = load_evidence(engine, inputs.cluster, near_to(inputs))
+    return ask_by(lambda near: load_evidence(engine, inputs.cluster, near), inputs)
+
+
+def ask_by(read: Callable[[Near], ClusterEvidence], inputs: ScenarioInput) -> Question:
+    """The same by somebody who keeps what was read: `read` gives what is known near a question."""
+    evidence = read(near_to(inputs))
     scenario = resolve(inputs, evidence)
     excerpt = evidence.excerpt
     if excerpt is not None and excerpt.state_bytes != scenario.state_bytes:
         # The state size came out of the evidence: an excerpt is near to the one that is answered.
-        evidence = load_evidence(engine, inputs.cluster, near_to(scenario))
+        evidence = read(near_to(scenario))
         scenario = resolve(inputs, evidence)
     return Question(evidence, scenario)
 

@@ -102,6 +102,16 @@ def whole_number(text: str) -> int | None:
     return int(digits)
 
 
+def parse_whole(text: str, what: str, least: int, most: int) -> int:
+    """A whole number within these limits, which `what` names. Raises UserError."""
+    number = whole_number(text)
+    if number is None or not least <= number <= most:
+        raise UserError(
+            f"{text[:40]!r} is not {what}: write a whole number from {least:,} to {most:,}"
+        )
+    return number
+
+
 def counted(number: int, what: str) -> str:
     """`1 record`, `2 records`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

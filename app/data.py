@@ -21,10 +21,10 @@ from advisor.comparison.clusters import Comparison, compare
 from advisor.coverage import Coverage
 from advisor.coverage import coverage as covered
 from advisor.decide import decide
-from advisor.evidence import load_evidence
+from advisor.evidence import ask_by, load_evidence, near_to
 from advisor.recommendation import Recommendation, Uncertainty, Versions
 from advisor.report import scenario_digest
-from advisor.scenario import Scenario
+from advisor.scenario import Scenario, ScenarioInput
 from advisor.simulation.setups import (
     Beyond,
     Failures,
@@ -41,6 +41,7 @@ from db import run_queries
 from db.calibration_queries import CalibrationSession, newest_calibration
 from db.campaign_queries import CampaignSummary, list_campaigns
 from db.errors import DatabaseError, InvalidDataError, QueryRefusedError
+from db.excerpt import MOST_POINTS, Near
 from db.failure_store import failure_estimate_names
 from db.pooling import Mean
 from db.queries import change_token, cluster_names, evidence_version
@@ -65,6 +66,11 @@ class Loaded:
 
     evidence: ClusterEvidence
     version: str
+
+    @property
+    def points(self) -> int:
+        """How many operating points there are, those that are set aside too."""
+        return len(self.evidence.points) + len(self.evidence.set_aside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,24 @@ def loaded(cluster: str) -> Loaded:
     """A cluster's evidence, read again only after the database changed."""
     with database() as engine:
         return _loaded(url(), cluster, token(engine))
+
+
+def near(cluster: str, wanted: Near) -> Loaded:
+    """What an answer near `wanted` is given from, as on the command line: everything, or an excerpt
+    of a cluster with very many operating points (db/excerpt.py)."""
+    with database() as engine:
+        changed = token(engine)
+        everything = _loaded(url(), cluster, changed)
+        if everything.points <= MOST_POINTS:
+            return everything
+        return _near(url(), cluster, wanted, changed)
+
+
+def ask(cluster: str, inputs: ScenarioInput) -> tuple[Loaded, Scenario]:
+    """What the answer is given from, and the scenario with its defaults filled in, both as on the
+    command line. Raises UserError, and as `database` does."""
+    scenario = ask_by(lambda wanted: near(cluster, wanted).evidence, inputs).scenario
+    return near(cluster, near_to(scenario)), scenario
 
 
 def exposure(cluster: str) -> Exposures:
@@ -296,6 +320,12 @@ def _loaded(address: str, cluster: str, changed: str) -> Loaded:
     gc.collect()
     gc.freeze()
     return found
+
+
+@st.cache_resource(max_entries=_LISTS_KEPT, show_spinner="Reading the measurements")
+def _near(address: str, cluster: str, wanted: Near, changed: str) -> Loaded:
+    evidence = load_evidence(_engine(address), cluster, wanted)
+    return Loaded(evidence, evidence_version(evidence))
 
 
 # Lists of runs are resources for the same reason.

@@ -20,14 +20,14 @@ from advisor.inputs import (
 from advisor.saved_mtbf import NamedMtbf
 from advisor.scenario import require_in_range
 from advisor.scenario_file import LARGEST_FILE_BYTES, parse_scenario_text
-from advisor.units import format_duration, whole_number
+from advisor.units import format_duration, parse_whole
 from app import address, data
 from app.markdown import escape, message
 from app.shown import Filled
 from db.records import ClusterEvidence
 
 MTBF, MTBF_FROM, NODES, NODE_MTBF = "mtbf", "mtbf-from", "nodes", "node-mtbf"
-_MOST_NODES = 10**9
+_MOST_NODES = 10**9 - 1
 INSTEAD_OF_MTBF = (MTBF_FROM, NODES, NODE_MTBF)
 """Fields that decide the MTBF where they are filled in."""
 _MTBF_FROM_LABEL, _NODES_LABEL, _NODE_MTBF_LABEL = (
@@ -220,9 +220,10 @@ def job_mtbf(nodes: str, node_mtbf: str) -> str:
         raise UserError(
             f"{_NODE_MTBF_LABEL} is needed too, such as 180d: the MTBF is that divided by Nodes"
         )
-    number = whole_number(nodes)
-    if number is None or not 1 <= number < _MOST_NODES:
-        raise UserError(f"Nodes: {nodes!r} is not a number of nodes: write a whole number from 1")
+    try:
+        number = parse_whole(nodes, "a number of nodes", 1, _MOST_NODES)
+    except UserError as error:
+        raise UserError(f"{_NODES_LABEL}: {error}") from None
     try:
         mtbf_s = BY_OPTION[MTBF].parse(node_mtbf) / number
         require_in_range("mtbf_s", mtbf_s)

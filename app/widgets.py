@@ -1,13 +1,13 @@
 """Pieces that several pages draw alike. All text from outside is escaped before it is Markdown."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
 import pandas as pd
 import streamlit as st
 
-from advisor.defaults import resolve
 from advisor.errors import AdvisorError, MissingToolError
 from advisor.evidence import Question
 from advisor.recommendation import Recommendation
@@ -21,21 +21,28 @@ from app.markdown import escape, message
 from app.shown import Shown
 
 
-def answered(shown: Shown) -> Recommendation | None:
-    """The answer to the sidebar's scenario; None, with the reason on the page, if it has none."""
-    filled = shown.filled
-    if filled.inputs is None:
+def answered(shown: Shown) -> tuple[Shown, Recommendation] | None:
+    """The answer to the sidebar's scenario, and `shown` with the evidence that it is given from.
+
+    None, with the reason on the page, if it has none.
+    """
+    filled, inputs = shown.filled, shown.filled.inputs
+    if inputs is None:
         where = f"see {', '.join(filled.wrong)}" if filled.wrong else "see at its end"
         st.info(f"The scenario in the sidebar is not complete: {where}.")
         return None
+    cluster = shown.evidence.cluster.cluster
     try:
-        scenario = resolve(filled.inputs, shown.evidence)
+        found = data.or_explain(lambda: data.ask(cluster, inputs))
     except AdvisorError as error:
         st.error(message(error))
         return None
+    if found is None:
+        return None
+    loaded, scenario = found
     if filled.named is not None:
-        scenario = with_origin(Question(shown.evidence, scenario), filled.named).scenario
-    return data.recommend(shown.loaded, scenario)
+        scenario = with_origin(Question(loaded.evidence, scenario), filled.named).scenario
+    return replace(shown, loaded=loaded), data.recommend(loaded, scenario)
 
 
 def bullets(items: Iterable[str]) -> None:

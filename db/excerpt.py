@@ -13,7 +13,7 @@ nearest in size are left, of each mechanism, trace and outcome the nearest first
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from db.records import Architecture, SoftwareStack
 from db.stacks import those_that_count
@@ -36,7 +36,7 @@ class Near:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class PointKind:
     """Points of one cluster that differ in numbers alone: how many, and of which sizes (B)."""
 
     architecture: str
@@ -49,6 +49,11 @@ class Kind:
     points: int
     smallest_bytes: int
     largest_bytes: int
+
+
+_NUMBERS = ("points", "smallest_bytes", "largest_bytes")
+SAME = tuple(each.name for each in fields(PointKind) if each.name not in _NUMBERS)
+"""What points of one kind have in common, in the order of the index by which they are found."""
 
 
 def same_capabilities(
@@ -68,18 +73,20 @@ def same_capabilities(
     )
 
 
-def counting_kinds(kinds: Iterable[Kind], stacks: Mapping[str, SoftwareStack]) -> list[Kind]:
+def counting_kinds(
+    kinds: Iterable[PointKind], stacks: Mapping[str, SoftwareStack]
+) -> list[PointKind]:
     """Those that are not set aside, in an order that no database decides."""
     counting, _ = those_that_count(kinds, stacks)
     return sorted((kind for kind, _ in counting), key=_words)
 
 
 def set_aside_kinds(
-    kinds: Iterable[Kind],
-    kept: Iterable[Kind],
+    kinds: Iterable[PointKind],
+    kept: Iterable[PointKind],
     stacks: Mapping[str, SoftwareStack],
     mechanisms: Container[str],
-) -> list[Kind]:
+) -> list[PointKind]:
     """Those of these mechanisms that are set aside, if what is kept shows it. Overheads that were
     measured under their stack go with their step times."""
     _, aside = those_that_count(kinds, stacks)
@@ -88,12 +95,14 @@ def set_aside_kinds(
     return sorted((kind for kind, _ in still), key=_words)
 
 
-def shares(kinds: Sequence[Kind], near: Near, state_bytes: int, most: int) -> dict[Kind, int]:
+def shares(
+    kinds: Sequence[PointKind], near: Near, state_bytes: int, most: int
+) -> dict[PointKind, int]:
     """How many points are read of each kind: all, or `most` (at least 3) together."""
     if sum(kind.points for kind in kinds) <= most:
         return {kind: kind.points for kind in kinds}
     kept = _nearest_first(kinds, near, state_bytes)[: most // _LEAST]
-    found: dict[Kind, int] = {}
+    found: dict[PointKind, int] = {}
     left = most
     for number, kind in enumerate(sorted(kept, key=lambda kind: kind.points)):
         found[kind] = min(kind.points, left // (len(kept) - number))
@@ -101,7 +110,7 @@ def shares(kinds: Sequence[Kind], near: Near, state_bytes: int, most: int) -> di
     return found
 
 
-def chosen(rows: Iterable[Row], kind: Kind, share: int, state_bytes: int) -> set[str]:
+def chosen(rows: Iterable[Row], kind: PointKind, share: int, state_bytes: int) -> set[str]:
     """The points to be read of a kind. Of `rows` it needs the first of the smallest size and of the
     largest, and on either side of the size as many of the nearest as are wanted."""
     nearest = sorted(set(rows), key=lambda row: (ratio_distance(row[0], state_bytes), row[1]))
@@ -111,12 +120,12 @@ def chosen(rows: Iterable[Row], kind: Kind, share: int, state_bytes: int) -> set
     return {point_id for _, point_id in (*ends, *nearest[: share - len(ends)])}
 
 
-def _nearest_first(kinds: Iterable[Kind], near: Near, state_bytes: int) -> list[Kind]:
+def _nearest_first(kinds: Iterable[PointKind], near: Near, state_bytes: int) -> list[PointKind]:
     """So that what is left of them holds every mechanism, trace and outcome, if anything can."""
     places: dict[object, int] = {}
-    placed: list[tuple[int, Kind]] = []
+    placed: list[tuple[int, PointKind]] = []
 
-    def order(kind: Kind) -> tuple[bool, float]:
+    def order(kind: PointKind) -> tuple[bool, float]:
         return kind.architecture != near.architecture, _apart(kind, state_bytes)
 
     for kind in sorted(kinds, key=order):
@@ -126,7 +135,7 @@ def _nearest_first(kinds: Iterable[Kind], near: Near, state_bytes: int) -> list[
     return [kind for _, kind in sorted(placed, key=lambda each: each[0])]
 
 
-def _apart(kind: Kind, state_bytes: int) -> float:
+def _apart(kind: PointKind, state_bytes: int) -> float:
     """From the nearest size that the kind may have; 1 where the size is among its sizes."""
     nearest = min(max(state_bytes, kind.smallest_bytes), kind.largest_bytes)
     return ratio_distance(nearest, state_bytes)
@@ -138,14 +147,7 @@ def ratio_distance(a: float, b: float) -> float:
     return max(a / b, b / a)
 
 
-def _words(kind: Kind) -> tuple[str | int, ...]:
+def _words(kind: PointKind) -> tuple[tuple[bool, object], ...]:
     """The kind's own order: what is not there comes first."""
-    return (
-        kind.architecture,
-        kind.mechanism,
-        kind.workload,
-        kind.trace or "",
-        kind.software_stack or "",
-        kind.outcome,
-        kind.interval_steps or 0,
-    )
+    found = (getattr(kind, name) for name in SAME)
+    return tuple((value is not None, value) for value in found)

@@ -7,8 +7,9 @@ from functools import cache
 from sqlalchemy import Connection, TextClause, text
 
 from db.excerpt import (
-    Kind,
+    SAME,
     Near,
+    PointKind,
     Row,
     chosen,
     counting_kinds,
@@ -24,20 +25,19 @@ SELECT COUNT(*) FROM (
 ) AS counted
 """)
 
-_KINDS = text("""
-SELECT architecture, mechanism, workload, trace, software_stack, outcome, interval_steps,
+_SAME = ", ".join(SAME)
+_KINDS = text(f"""
+SELECT {_SAME},
   COUNT(*) AS points, MIN(state_bytes) AS smallest_bytes, MAX(state_bytes) AS largest_bytes
 FROM operating_points
 WHERE cluster = :cluster AND architecture = :architecture
-GROUP BY architecture, mechanism, workload, trace, software_stack, outcome, interval_steps
-""")
+GROUP BY {_SAME}
+""")  # noqa: S608 - names of columns
 
 _ONE = text("""
 SELECT point_id FROM operating_points
 WHERE cluster = :cluster AND architecture = :architecture LIMIT 1
 """)
-
-_NULLABLE = ("trace", "software_stack", "interval_steps")
 
 
 def has_more_than(connection: Connection, cluster: str, most: int) -> bool:
@@ -77,7 +77,7 @@ def read_excerpt(
 
 
 def _ids(
-    connection: Connection, cluster: str, kept: Mapping[Kind, int], state_bytes: int
+    connection: Connection, cluster: str, kept: Mapping[PointKind, int], state_bytes: int
 ) -> set[str]:
     ids: set[str] = set()
     for kind, share in kept.items():
@@ -86,22 +86,21 @@ def _ids(
     return ids
 
 
-def _kinds(connection: Connection, cluster: str, architectures: Iterable[str]) -> list[Kind]:
+def _kinds(connection: Connection, cluster: str, architectures: Iterable[str]) -> list[PointKind]:
     # One architecture at a time: its kinds then stand in the index in the order of the groups.
     return [
-        Kind(**row)
+        PointKind(**row)
         for name in architectures
         for row in connection.execute(_KINDS, {"cluster": cluster, "architecture": name}).mappings()
     ]
 
 
 def _nearest(
-    connection: Connection, cluster: str, kind: Kind, share: int, state_bytes: int
+    connection: Connection, cluster: str, kind: PointKind, share: int, state_bytes: int
 ) -> list[Row]:
     """So many of the kind on either side of the size, and the first at its ends."""
-    missing = frozenset(name for name in _NULLABLE if getattr(kind, name) is None)
-    same = ("architecture", "mechanism", "workload", "outcome", *_NULLABLE)
-    values = {name: getattr(kind, name) for name in same if name not in missing}
+    missing = frozenset(name for name in SAME if getattr(kind, name) is None)
+    values = {name: getattr(kind, name) for name in SAME if name not in missing}
     sizes = {"smallest": kind.smallest_bytes, "largest": kind.largest_bytes, "size": state_bytes}
     statement = _nearest_statement(missing, connection.dialect.name == "postgresql")
     found = connection.execute(statement, {"cluster": cluster, "share": share, **values, **sizes})
@@ -112,13 +111,10 @@ def _nearest(
 def _nearest_statement(missing: frozenset[str], is_postgresql: bool) -> TextClause:
     """Names are compared as SQLite does, byte by byte, so that both databases choose alike."""
     name = 'point_id COLLATE "C"' if is_postgresql else "point_id"
-    same = " ".join(
-        f"AND {each} IS NULL" if each in missing else f"AND {each} = :{each}" for each in _NULLABLE
+    same = " AND ".join(
+        f"{each} IS NULL" if each in missing else f"{each} = :{each}" for each in SAME
     )
-    where = (
-        "WHERE cluster = :cluster AND architecture = :architecture AND mechanism = :mechanism "
-        f"AND workload = :workload AND outcome = :outcome {same}"
-    )
+    where = f"WHERE cluster = :cluster AND {same}"
     parts = (
         ("nearest_above", f"state_bytes >= :size ORDER BY state_bytes, {name} LIMIT :share"),
         ("nearest_below", f"state_bytes < :size ORDER BY state_bytes DESC, {name} LIMIT :share"),

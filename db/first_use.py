@@ -21,6 +21,8 @@ from db.schema import check_schema
 from db.session import open_engine, refuse_network_filesystem, shown, sqlite_path
 
 _ABANDONED_AFTER_S = 600.0
+_LOCK_PATIENCE_S = 30.0
+_TRY_AGAIN_S = 0.05
 
 
 def ensure_ready(url: str) -> bool:
@@ -164,13 +166,28 @@ def _rename_if_free(built: Path, path: Path) -> bool:
     """For file systems without hard links: the look and the rename happen under a lock."""
     folder = os.open(path.parent, os.O_RDONLY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX)
+        _lock(folder, path.parent, time.monotonic() + _LOCK_PATIENCE_S)
         if path.exists():
             return False
         built.rename(path)
         return True
     finally:
         os.close(folder)
+
+
+def _lock(descriptor: int, folder: Path, deadline: float) -> None:
+    """Holds the folder's lock; OSError where another process keeps it: of ours none does so for
+    longer than a look and a rename."""
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                reason = f"another process has kept {folder} locked for {_LOCK_PATIENCE_S:g} s"
+                raise OSError(errno.ETIMEDOUT, reason) from None
+            time.sleep(_TRY_AGAIN_S)
+        else:
+            return
 
 
 def _fsync_folder(folder: Path) -> None:

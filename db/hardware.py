@@ -1,7 +1,8 @@
 """The clusters that records name: added where they are new, refused where they are another's or
 where the runs behind their numbers are elsewhere.
 
-Rows are added unless they are there, and never changed: any number of processes may add at once.
+Rows are added unless they are there, and never changed, but for the nodes of a cluster, which only
+become more: any number of processes may add at once.
 """
 
 from collections.abc import Mapping
@@ -24,15 +25,24 @@ WHERE p.cluster = :cluster AND v.source_id = :source_id
   AND NOT EXISTS (SELECT 1 FROM runs r WHERE r.cluster = :cluster AND r.point_id IS NOT NULL)
 LIMIT 1
 """
+_MORE_NODES = """
+UPDATE clusters
+SET description = :description, nodes = :nodes, ranks_per_node = :ranks_per_node,
+  interconnect = :interconnect
+WHERE cluster = :cluster AND nodes < :nodes
+"""
 _SAME_MEMORY = 0.02
 """Kernels differ in how much of a machine's memory they report."""
 
 
 def add_cluster(connection: Connection, cluster: ClusterPart) -> None:
-    """Adds the cluster unless it is there. Raises AnotherClusterError if its hardware differs."""
+    """Adds the cluster unless it is there, and the nodes that it lacks: a run may take only some of
+    them. Raises AnotherClusterError if its hardware differs."""
     row = {**cluster.model_dump(), "source_id": source_id(cluster.cluster)}
     add_row(connection, "clusters", row)
-    refuse_other_hardware(connection, cluster)
+    stored = refuse_other_hardware(connection, cluster)
+    if stored is not None and stored["nodes"] < cluster.nodes:
+        connection.execute(text(_MORE_NODES), cluster.model_dump())
 
 
 def refuse_without_runs(connection: Connection, cluster: str) -> None:
@@ -49,17 +59,20 @@ def refuse_without_runs(connection: Connection, cluster: str) -> None:
         )
 
 
-def refuse_other_hardware(connection: Connection, cluster: ClusterPart) -> None:
-    """Raises AnotherClusterError if a cluster of this name is stored, with other hardware.
+def refuse_other_hardware(connection: Connection, cluster: ClusterPart) -> Mapping[str, Any] | None:
+    """The cluster of this name as it is stored, if it is. Raises AnotherClusterError if its
+    hardware is other.
 
-    How many ranks ran on it is no matter of the hardware.
+    On how many nodes and with how many ranks it ran is no matter of the hardware.
     """
     table, row = _TABLES["clusters"], cluster.model_dump()
     found = connection.execute(select(table).where(table.c.cluster == cluster.cluster))
     stored = found.mappings().one_or_none()
     if stored is None:
-        return
-    names = ("nodes", "device", "interconnect")
+        return None
+    # One node alone says nothing of what is between several.
+    is_alike = (row["nodes"] == 1) == (stored["nodes"] == 1)
+    names = ("device", "interconnect") if is_alike else ("device",)
     different = [name for name in names if row[name] != stored[name]]
     sizes = ("device_memory_bytes", "host_memory_bytes")
     different += [name for name in sizes if not _is_same_memory(row[name], stored[name])]
@@ -69,6 +82,7 @@ def refuse_other_hardware(connection: Connection, cluster: ClusterPart) -> None:
             f"there is another cluster called {row['cluster']!r}, with {listed}: "
             "measure under another name (`--cluster NAME`)"
         )
+    return dict(stored)
 
 
 def _is_same_memory(a: int | None, b: int | None) -> bool:

@@ -21,8 +21,10 @@ _STATES = frozenset(
         *("57P05", "25P03"),  # a session was idle for too long
     }
 )
+_PASSING = frozenset({*_STATES, "53300"})  # 53300: too many connections
 _CONNECTION_STATES = "08"
-# What hinders a connection has no SQLSTATE in libpq, only the server's words, in its language.
+# Of a connection that is hindered psycopg tells the server's words only, in its language. Its code
+# is asked for (db/refusals.py); these are for where nobody can ask.
 _COMES_OR_GOES = (
     *("the database system is", "terminating connection"),
     *("too many clients already", "too many connections for"),
@@ -33,18 +35,22 @@ _FINAL = (
     *("authentication failed", "no password supplied", "pg_hba.conf", "permission denied"),
     *("not permitted to log in", "does not exist"),
 )
-"""What it says to whom it will not let in later either. In a language in which these words do not
-stand there, it is waited for in vain."""
+"""What it says to whom it will not let in later either."""
+_ANSWERS = ":  "
+"""After the severity of what a server says; what libpq says itself has none."""
 
 T = TypeVar("T")
 
 
-def is_outage(error: BaseException, was_reached: bool) -> bool:
+def is_outage(
+    error: BaseException, was_reached: bool, refusal: Callable[[], str | None] = lambda: None
+) -> bool:
     """Whether PostgreSQL's error passes by itself: the connection is gone, the server goes down or
     comes up or is full, or transactions stood in each other's way.
 
     `was_reached`: whether this process reached the database before. One that never did and is
     refused has more likely a wrong address than a server that restarts.
+    `refusal`: asks a server that refuses connections for the code (SQLSTATE) with which it does so.
     """
     found = error if isinstance(error, DBAPIError) else error.__cause__
     if not isinstance(found, DBAPIError):
@@ -54,11 +60,17 @@ def is_outage(error: BaseException, was_reached: bool) -> bool:
         return True
     if state:
         return str(state).startswith(_CONNECTION_STATES)
-    return isinstance(found, OperationalError) and _is_away(str(found.orig), was_reached)
+    if not isinstance(found, OperationalError):
+        return False
+    message = str(found.orig)
+    code = refusal() if _ANSWERS in message else None
+    if code and not code.startswith(_CONNECTION_STATES):
+        return code in _PASSING
+    return _is_away(message, was_reached)
 
 
 def _is_away(message: str, was_reached: bool) -> bool:
-    """Of what hinders a connection, which has no code: whether it passes."""
+    """Of what hinders a connection, by words alone: whether it passes."""
     if any(words in message for words in _COMES_OR_GOES):
         return True
     return was_reached and not any(words in message for words in _FINAL)

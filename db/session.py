@@ -27,6 +27,7 @@ from db.errors import (
 )
 from db.network_filesystem import network_filesystem
 from db.outages import again, is_outage
+from db.refusals import refusal_state
 from db.urls import database_url, default_path, parse, shown, sqlite_path
 
 __all__ = [
@@ -220,7 +221,11 @@ def _again(engine: Engine, action: Callable[[], T], patience_s: float) -> T:
     """Only a server can be away for a moment: SQLite's own waiting for a lock is enough."""
     if engine.dialect.name != "postgresql":
         return action()
-    return again(action, lambda error: is_outage(error, engine.url in _reached), patience_s)
+
+    def passes(error: Exception) -> bool:
+        return is_outage(error, engine.url in _reached, lambda: refusal_state(engine))
+
+    return again(action, passes, patience_s)
 
 
 def require_writable(engine: Engine) -> None:

@@ -184,13 +184,12 @@ class Campaign:
         plan, finished = self._plan, 0
         check_folder(plan.folder / plan.campaign)
         _check_nodes(plan.cells)
-        around = self._surroundings(plan.cells[0].job)
-        self._emit("plan", self.planned(around))
+        self._emit("plan", self.planned())
         with signals_noted(self._ask_to_stop):
             for number, cell in enumerate(plan.cells, start=1):
                 if self._is_over():
                     break
-                self._run_cell(number, len(plan.cells), cell, around)
+                self._run_cell(number, len(plan.cells), cell)
                 finished = number
         self._emit("end", {"finished": finished})
         return not self._is_over()
@@ -208,17 +207,15 @@ class Campaign:
         _check_nodes(plan.cells)
         with ExitStack() as stack:
             stack.enter_context(only_one(folder))
-            around = self._surroundings(plan.cells[0].job) if plan.cells else None
             # From here on: between two cells a signal must not end what nobody has ended in order.
             stack.enter_context(signals_noted(self._ask_to_stop))
-            self._emit(*(("plan", self.planned(around)) if around else ("ready", {})))
+            self._emit(*(("plan", self.planned()) if plan.cells else ("ready", {})))
             for line in lines:
                 if self._is_over():
                     break
                 handed = json.loads(line)
                 cell = Cell.from_json(handed["cell"])
-                around = around or self._surroundings(cell.job)
-                self._run_or_fail(int(handed["run"]), int(handed["of"]), cell, around)
+                self._run_or_fail(int(handed["run"]), int(handed["of"]), cell)
                 finished += 1
         self._emit("end", {"finished": finished})
         return not self._is_over()
@@ -232,7 +229,6 @@ class Campaign:
         """
         plan, finished = self._plan, 0
         check_folder(plan.folder / plan.campaign, is_new=False)
-        around = None
         with signals_noted(self._ask_to_stop, the_last_too=True) as signals:
             for each in handed:
                 cell = Cell.from_json(each["cell"])
@@ -240,18 +236,19 @@ class Campaign:
                     break
                 if has_result(plan.folder / cell.job.run_id):
                     continue
-                around = around or self._surroundings(cell.job)
-                self._run_or_fail(int(each["run"]), int(each["of"]), cell, around)
+                self._run_or_fail(int(each["run"]), int(each["of"]), cell)
                 finished += 1
             # What stopped it, for whoever asks why its last cell has no result.
             self._emit("end", {"finished": finished, "signal": signals.heard})
         return not self._is_over()
 
-    def planned(self, around: Surroundings | None = None) -> dict[str, Any]:
-        """The plan with all that is the same for its runs: what the event `plan` says. Without
-        `around`, as its runs would have it here."""
+    def planned(self) -> dict[str, Any]:
+        """What the event `plan` says: the plan, with all that is the same for its runs, as they
+        would have it here. Its cluster is that of the run on most nodes."""
         plan = self._plan
-        around = around or self._surroundings(plan.cells[0].job)
+        around = self._surroundings(
+            max((cell.job for cell in plan.cells), key=lambda job: job.nodes)
+        )
         return {
             "runs": len(plan.cells),
             "cluster": plan.cluster,
@@ -266,15 +263,15 @@ class Campaign:
             "cells": [cell.to_json() for cell in plan.cells],
         }
 
-    def _run_or_fail(self, number: int, of: int, cell: Cell, around: Surroundings) -> None:
+    def _run_or_fail(self, number: int, of: int, cell: Cell) -> None:
         try:
             try:
-                self._run_cell(number, of, cell, around)
+                self._run_cell(number, of, cell)
             except LostNodeError:
                 if self._is_over():
                     raise
                 # Once more: if the node is really gone, its agent will not come.
-                self._run_cell(number, of, cell, around)
+                self._run_cell(number, of, cell)
         except (HarnessError, UsageError):
             raise
         except Exception as error:
@@ -300,7 +297,7 @@ class Campaign:
         gone = self._listener is not None and os.getppid() != self._listener
         return self._stop_asked or gone
 
-    def _run_cell(self, number: int, of: int, cell: Cell, around: Surroundings) -> None:
+    def _run_cell(self, number: int, of: int, cell: Cell) -> None:
         job = cell.job
         self._emit(
             "run-started",
@@ -319,7 +316,7 @@ class Campaign:
             folder.mkdir(parents=True)
             self._run_folder = RunFolder(folder)
             try:
-                record = self._measured(number, cell, folder, around)
+                record = self._measured(number, cell, folder)
             finally:
                 self._run_folder.require_own()
             path = write_record(record, folder)
@@ -339,9 +336,7 @@ class Campaign:
             },
         )
 
-    def _measured(
-        self, number: int, cell: Cell, folder: Path, around: Surroundings
-    ) -> dict[str, Any]:
+    def _measured(self, number: int, cell: Cell, folder: Path) -> dict[str, Any]:
         job = cell.job
         entry = architectures.entry_named(job.architecture)
         started_at = datetime.now(UTC)
@@ -365,6 +360,7 @@ class Campaign:
         optimizer = next((e["optimizer"] for e in built if e and e["optimizer"]), "")
         run = Run(job, entry, seen, logs)
         _require_nodes(run)
+        around = self._surroundings(job)
         return run_record(run, around, cell.as_record(optimizer), started_at)
 
     def _is_over_or_taken(self) -> bool:
@@ -382,7 +378,13 @@ class Campaign:
                 "created_at": plan.created_at,
             },
             cluster=cluster_here(
-                plan.cluster, "advisor measure", job.world_size, job.device, plan.folder
+                plan.cluster,
+                "advisor measure",
+                job.world_size,
+                job.device,
+                plan.folder,
+                # Nodes that are parts of this host are one machine.
+                nodes=1 if is_local() else job.nodes,
             ),
             environment=found,
         )
@@ -404,19 +406,23 @@ def _require_nodes(run: Run) -> None:
         raise LostNodeError(f"{run.job.run_id}: {lost}")
 
 
-def cluster_here(name: str, command: str, ranks: int, device: str, folder: Path) -> dict[str, Any]:
-    """This machine as the hardware of a record; `folder` lies on its storage."""
+def cluster_here(
+    name: str, command: str, ranks: int, device: str, folder: Path, *, nodes: int = 1
+) -> dict[str, Any]:
+    """This machine as the hardware of a record, with others like it where the ranks were on several
+    `nodes`; `folder` lies on its storage."""
     found = environment()
+    machines = "one machine" if nodes == 1 else f"each of {nodes} machines"
     return {
         "cluster": name,
         "description": f"Measured by {command}: {ranks} ranks on"
-        f" {found['cores']} cores of one machine ({found['cpu']})",
-        "nodes": 1,
-        "ranks_per_node": ranks,
+        f" {found['cores']} cores of {machines} ({found['cpu']})",
+        "nodes": nodes,
+        "ranks_per_node": -(-ranks // nodes),
         "device": _device_name(device),
         "device_memory_bytes": _device_memory_bytes(device),
         "host_memory_bytes": host_memory_bytes(),
-        "interconnect": "loopback",
+        "interconnect": "loopback" if nodes == 1 else "network",
         "storage": storage_of(folder),
     }
 

@@ -1,14 +1,14 @@
 """`advisor crossover`: the MTBF at which two mechanisms take equally long."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import click
 
 from advisor.commands.options import database_option, format_option, input_option
-from advisor.commands.output import echo, echo_csv, echo_json, echo_table
+from advisor.commands.output import echo, echo_beside, echo_csv, echo_json, echo_table
 from advisor.errors import UserError
-from advisor.printable import printable
 from advisor.recommendation import Candidate, Crossover
 from advisor.scenario import RestoreBasis, Scenario
 from advisor.units import format_bytes, format_duration, format_percent
@@ -47,10 +47,9 @@ def command(a: str, b: str, fmt: str, db_url: str | None, **options: Any) -> Non
         inputs = permissive_input(options | {"mechanisms": pair}, evidence, needs_mtbf=False)
         scenario = resolve(inputs, evidence)
     rows = [_row(evidence, scenario, basis, pair) for basis in RestoreBasis]
-    _print(scenario, pair, rows, fmt)
-    if fmt == "table":
-        for words in what_was_read(evidence):
-            echo(printable(f"  {words}"))
+    read = tuple(what_was_read(evidence))
+    _print(scenario, pair, rows, read, fmt)
+    echo_beside(read, fmt)
 
 
 def _row(
@@ -94,7 +93,13 @@ def _document(
     }
 
 
-def _print(scenario: Scenario, pair: tuple[str, str], rows: list[dict[str, Any]], fmt: str) -> None:
+def _print(
+    scenario: Scenario,
+    pair: tuple[str, str],
+    rows: list[dict[str, Any]],
+    read: Sequence[str],
+    fmt: str,
+) -> None:
     if fmt == "json":
         echo_json(
             {
@@ -104,6 +109,7 @@ def _print(scenario: Scenario, pair: tuple[str, str], rows: list[dict[str, Any]]
                 "detection_s": scenario.detection_s,
                 "regroup_s": scenario.regroup_s,
                 "crossovers": rows,
+                "warnings": list(read),
             }
         )
         return

@@ -38,6 +38,16 @@ def echo_json(document: Mapping[str, Any] | Sequence[Any]) -> None:
     echo(json.dumps(document, indent=2, allow_nan=False))
 
 
+def echo_beside(warnings: Iterable[str], fmt: str) -> None:
+    """Below a table; beside CSV, whose columns have no place for them, on stderr. Any other format
+    holds them itself."""
+    for words in warnings:
+        if fmt == "table":
+            echo(printable(f"  {words}"))
+        elif fmt == "csv":
+            click.echo(printable(words), err=True)
+
+
 def echo_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     out = StringIO()
     writer = csv.writer(out, lineterminator="\n")

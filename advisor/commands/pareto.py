@@ -1,13 +1,13 @@
 """`advisor pareto`: an architecture's measured trade-off."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from advisor.commands.options import NAMES, database_option, format_option, input_option
-from advisor.commands.output import echo, echo_csv, echo_json, echo_table
+from advisor.commands.output import echo, echo_beside, echo_csv, echo_json, echo_table
 from advisor.decide import AXES, DEFAULT_AXES
-from advisor.printable import printable
 from advisor.recommendation import Candidate, Recommendation
 from advisor.reports.words import axis_words, evidence_code, steps
 from advisor.units import format_bytes
@@ -50,13 +50,12 @@ def command(axes: tuple[str, ...], fmt: str, db_url: str | None, **options: Any)
         evidence = load_evidence(engine, options["cluster"], near_of(options))
         inputs = permissive_input(options, evidence, needs_mtbf="expected-time" in axes)
         found = answer(Question(evidence, resolve(inputs, evidence)), axes)
-    _print(found, fmt)
-    if fmt == "table":
-        for words in what_was_read(evidence):
-            echo(printable(f"  {words}"))
+    read = tuple(what_was_read(evidence))
+    _print(found, read, fmt)
+    echo_beside(read, fmt)
 
 
-def _print(found: Recommendation, fmt: str) -> None:
+def _print(found: Recommendation, read: Sequence[str], fmt: str) -> None:
     rows = [_row(found, c) for c in found.candidates]
     axes = found.frontier.axes
     if fmt == "json":
@@ -70,6 +69,7 @@ def _print(found: Recommendation, fmt: str) -> None:
                 "excluded": [
                     {"mechanism": e.mechanism, "reason": e.reason} for e in found.excluded
                 ],
+                "warnings": list(read),
             }
         )
         return

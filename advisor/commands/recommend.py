@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from advisor.commands.options import database_option, format_option, input_options
-from advisor.commands.output import canvas, echo
+from advisor.commands.output import canvas, echo, echo_beside
 from advisor.inputs import scenario_input
 from advisor.reports import FORMATS, render
 
@@ -53,6 +53,7 @@ def command(
     where the cluster measured several; whatever else is not given is filled in from the cluster's
     own measurements and listed in the answer with its origin.
     """
+    from advisor.characterization import what_was_read
     from advisor.evidence import answer, ask, opened
     from advisor.saved import save as keep
 
@@ -76,6 +77,8 @@ def command(
         text = render(recommendation, fmt, canvas())
         saved = keep(engine, recommendation) if save else None
     echo(text)
+    if fmt == "csv":
+        echo_beside(what_was_read(question.evidence), fmt)
     if saved:
         click.echo(f"saved as {saved}: print it again with `advisor report {saved}`", err=True)
 

@@ -1,14 +1,14 @@
 """Numbers of ranks: how many there can be, and texts that name them."""
 
 from advisor.errors import UserError
-from advisor.units import whole_number
+from advisor.units import parse_whole, whole_number
 
 LARGEST_WORLD_SIZE = 1_000_000
 
 
 def parse_world_size(text: str) -> int:
     """A number of ranks. Raises UserError."""
-    return _whole(text, text)
+    return parse_whole(text, "a number of ranks", 1, LARGEST_WORLD_SIZE)
 
 
 def parse_world_sizes(text: str) -> tuple[int, ...]:

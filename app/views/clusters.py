@@ -8,6 +8,7 @@ from advisor.comparison.clusters import ComparedRow, Comparison
 from advisor.comparison.matching import Compared
 from advisor.comparison.same_scenario import answers
 from advisor.errors import UserError
+from advisor.evidence import near_to
 from advisor.figures.comparison import RatioRow, ratios
 from advisor.recommendation import Recommendation
 from advisor.reports import comparison_words as words
@@ -77,16 +78,20 @@ def _loaded(first: Loaded, beside: list[str]) -> tuple[Loaded, ...] | None:
 def _answers(shown: Shown, loaded: tuple[Loaded, ...]) -> None:
     """The scenario of the sidebar, a row a cluster."""
     st.subheader("The same scenario on each", anchor=False)
-    if shown.filled.inputs is None:
+    inputs = shown.filled.inputs
+    if inputs is None:
         st.info("The scenario in the sidebar is not complete.")
         return
-    of = {each.evidence.cluster.cluster: each for each in loaded}
+    names = [each.evidence.cluster.cluster for each in loaded]
+    near = data.or_explain(lambda: {name: data.near(name, near_to(inputs)) for name in names})
+    if near is None:
+        return
 
     def recommend(evidence: ClusterEvidence, scenario: Scenario) -> Recommendation:
-        return data.surely(of[evidence.cluster.cluster], scenario)
+        return data.surely(near[evidence.cluster.cluster], scenario)
 
     try:
-        found = answers([each.evidence for each in loaded], shown.filled.inputs, recommend)
+        found = answers([each.evidence for each in near.values()], inputs, recommend)
     except UserError as error:
         st.error(message(error))
         return

@@ -20,7 +20,7 @@ from advisor.inputs import BY_OPTION
 from advisor.reports import failure_log_words as words
 from advisor.saved_mtbf import parse_estimate_name, save
 from advisor.scenario import require_in_range
-from advisor.units import parse_duration_s, whole_number
+from advisor.units import parse_duration_s, parse_whole
 from app import address, data, log_columns
 from app.form import INSTEAD_OF_MTBF, MTBF
 from app.markdown import escape, message
@@ -129,13 +129,10 @@ def _coalesce_s(text: str) -> float:
 def _nodes(text: str) -> int | None:
     if not text.strip():
         return None
-    nodes = whole_number(text)
-    if nodes is None or not 1 <= nodes <= MOST_ASKED_NODES:
-        raise UserError(
-            f"Nodes: {text[:40]!r} is not a number of nodes: write a whole number from 1 to "
-            f"{MOST_ASKED_NODES:,}"
-        )
-    return nodes
+    try:
+        return parse_whole(text, "a number of nodes", 1, MOST_ASKED_NODES)
+    except UserError as error:
+        raise UserError(f"Nodes: {error}") from None
 
 
 def _columns_of(file: UploadedFile, kind: str) -> tuple[str, ...]:

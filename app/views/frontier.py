@@ -20,9 +20,10 @@ def page(shown: Shown) -> None:
         across = _axis("Across", "x", "overhead")
     with right:
         upwards = _axis("Upwards", "y", "restore")
-    recommendation = answered(shown)
-    if recommendation is None:
+    answer = answered(shown)
+    if answer is None:
         return
+    shown, recommendation = answer
     if across == upwards:
         st.info("Choose two different axes.")
         return

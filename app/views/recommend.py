@@ -21,9 +21,10 @@ _BADGES = {"M": ("measured", "green"), "E": ("extrapolated", "orange"), "D": ("d
 def page(shown: Shown) -> None:
     """The scenario's answer."""
     address.await_later(mtbf_range.FIELD, *percentiles.FIELDS, *tool_settings.FIELDS)
-    recommendation = answered(shown)
-    if recommendation is None:
+    answer = answered(shown)
+    if answer is None:
         return
+    shown, recommendation = answer
     _answer(recommendation)
     # Filled in last, as what is late: the answer waits neither for draws nor for simulations.
     beside = st.container()

@@ -3,6 +3,7 @@
 import streamlit as st
 
 from advisor.errors import UserError
+from advisor.evidence import near_to
 from advisor.recommendation import Candidate, Recommendation
 from advisor.report import make_saved_report
 from advisor.reports import words
@@ -69,7 +70,8 @@ def _open(recommendation_id: str, answer: Recommendation) -> None:
     section("Not offered", map(words.excluded_line, answer.excluded))
     with st.expander("Scenario"):
         table(("input", "value", "from"), words.scenario_rows(answer.scenario))
-    found = data.or_explain(lambda: data.loaded(answer.scenario.cluster))
+    scenario = answer.scenario
+    found = data.or_explain(lambda: data.near(scenario.cluster, near_to(scenario)))
     if found is None:
         return
     if answer.versions.data_version != found.version:

@@ -35,9 +35,10 @@ def page(shown: Shown) -> None:
     )
     sizes, price = _asked()
     stated = _growth()
-    recommendation = answered(shown)
-    if recommendation is None:
+    answer = answered(shown)
+    if answer is None:
         return
+    shown, recommendation = answer
     try:
         growth = growth_of(shown.evidence, recommendation.scenario, stated())
         found = scale(

@@ -17,9 +17,10 @@ from app.widgets import answered, figure, section
 
 def page(shown: Shown) -> None:
     """Expected time over the MTBF, the map of winners, the tornado of inputs."""
-    recommendation = answered(shown)
-    if recommendation is None:
+    answer = answered(shown)
+    if answer is None:
         return
+    shown, recommendation = answer
     scenario, mechanisms = recommendation.scenario, tuple(shown.evidence.mechanisms)
     moved = sensitivity_of(shown.evidence, scenario)
     st.header("Sensitivity", anchor=False)

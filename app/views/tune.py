@@ -25,7 +25,7 @@ from advisor.tuning.limits import MOST_NODES, MOST_REPLICAS, MOST_SPARES, MOST_T
 from advisor.tuning.search import Tuned, tune
 from advisor.tuning.simulated import simulated
 from advisor.tuning.stated import Stated, circumstances_of
-from advisor.units import DURATION_EXAMPLE, parse_duration_s, parse_fraction, whole_number
+from advisor.units import DURATION_EXAMPLE, parse_duration_s, parse_fraction, parse_whole
 from app import address
 from app.asked import one_of, typed
 from app.markdown import message
@@ -44,9 +44,10 @@ def page(shown: Shown) -> None:
         "timeout and spares. What is not stated here is not searched."
     )
     stated = _fields()
-    recommendation = answered(shown)
-    if recommendation is None:
+    answer = answered(shown)
+    if answer is None:
         return
+    shown, recommendation = answer
     try:
         told = circumstances_of(stated(), shown.evidence.cluster.nodes)
         tuned = tune(shown.evidence, recommendation.scenario, told)
@@ -171,10 +172,5 @@ def _observed() -> tuple[Callable[[], tuple[float, ...] | None], Callable[[], fl
 def _whole(
     where: Any, label: str, key: str, example: str, most: int, hint: str, *, least: int = 1
 ) -> Callable[[], int | None]:
-    def parse(text: str) -> int:
-        found = whole_number(text)
-        if found is None or not least <= found <= most:
-            raise UserError(f"write a whole number from {least:,} to {most:,}")
-        return found
-
+    parse = partial(parse_whole, what="a number", least=least, most=most)
     return typed(where, label, key, example, parse, hint)

@@ -10,7 +10,7 @@ import re
 import secrets
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,12 @@ from measure.nodes.keeper import end
 from measure.nodes.place import address_of, address_towards, reserved_port
 
 _NODES, _JOB = "SLURM_JOB_NODELIST", "SLURM_JOB_ID"
+_NARROW = (
+    *("SLURM_EXACT", "SLURM_EXCLUSIVE", "SLURM_THREADS_PER_CORE"),
+    *("SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK"),
+)
+"""By any of these srun gives a step the cores of its tasks only: one, where nobody said more. Some
+releases of SLURM do so by themselves, unless SLURM_WHOLE is set; others know no such variable."""
 _ANSWERS_WITHIN_S = 60.0
 
 
@@ -54,8 +60,7 @@ def agents_of_job(nodes: int, log: Path) -> Iterator[None]:
         output = stack.enter_context(log.open("ab"))
         step = subprocess.Popen(
             step_command(nodes),
-            # Which node each agent is on, SLURM says.
-            env={name: value for name, value in os.environ.items() if name != NODE},
+            env=step_environment(os.environ),
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
@@ -77,6 +82,13 @@ def step_command(nodes: int) -> list[str]:
         *("--kill-on-bad-exit=0", "--wait=0", "--unbuffered"),
         *(sys.executable, "-m", "measure.nodes", "--keep"),
     ]
+
+
+def step_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the step: which node each agent is on, SLURM says, and its cores are all
+    that the job has there."""
+    kept = {name: value for name, value in environ.items() if name not in (NODE, *_NARROW)}
+    return {**kept, "SLURM_WHOLE": "1"}
 
 
 def node_address(text: str, name: str) -> str:

@@ -1,6 +1,7 @@
 """Answers from an excerpt of very many points: each prediction starts from the measurement that it
 would start from if all had been read, and the answer says what it rests on."""
 
+import csv
 import json
 import shutil
 from collections.abc import Callable, Iterator
@@ -210,3 +211,28 @@ def test_other_questions_read_an_excerpt_too(
     assert run([*command, "--db", str(large)]) == 0, capsys.readouterr()
     assert CLUSTER not in read
     assert "very many operating points" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["recommend", *QUESTION],
+        ["pareto", "--architecture", "a2", "--cluster", CLUSTER],
+        ["crossover", "ft1", "ft2", "--state-size", "200MB", "--cluster", CLUSTER],
+    ],
+    ids=["recommend", "pareto", "crossover"],
+)
+def test_programs_are_told_too(
+    large: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    """JSON has it in its warnings; beside CSV it is on stderr, and the file stays a table."""
+    assert run([*command, "--db", str(large), "--format", "json"]) == 0
+    warnings = json.loads(capsys.readouterr().out)["warnings"]
+    (said,) = [words for words in warnings if "very many operating points" in words]
+    assert run([*command, "--db", str(large), "--format", "csv"]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == f"{said}\n"
+    assert said not in shown.out
+    rows = list(csv.reader(shown.out.splitlines()))
+    assert len(rows) > 1
+    assert len({len(row) for row in rows}) == 1

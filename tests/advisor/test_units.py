@@ -107,6 +107,18 @@ def test_whole_numbers(text: str, number: int) -> None:
 )
 def test_what_is_no_whole_number(text: str) -> None:
     assert units.whole_number(text) is None
+    with pytest.raises(UserError, match="is not a number of nodes: write a whole number from 1 to"):
+        units.parse_whole(text, "a number of nodes", 1, 10**6)
+
+
+def test_whole_numbers_have_limits() -> None:
+    assert [units.parse_whole(text, "a number", 1, 1_000) for text in ("1", "1000")] == [1, 1_000]
+    for text in ("0", "1001"):
+        with pytest.raises(UserError) as caught:
+            units.parse_whole(text, "a number", 1, 1_000)
+        assert str(caught.value) == (
+            f"'{text}' is not a number: write a whole number from 1 to 1,000"
+        )
 
 
 @pytest.mark.parametrize(

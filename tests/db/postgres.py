@@ -12,7 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -127,6 +127,19 @@ def own_postgres() -> Iterator[PostgresServer]:
     """A server of the test's own, to be stopped and started; what was committed survives a crash of
     the server, though not one of the machine."""
     with _server({"synchronous_commit": "on"}) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def german_postgres() -> Iterator[PostgresServer]:
+    """One that speaks German."""
+    spoken = list(Path("/usr/share/locale/de").glob("LC_MESSAGES/postgres-*.mo"))
+    if not spoken:
+        pytest.skip("PostgreSQL's translations are not installed")
+    with ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("LANGUAGE", "de")
+            server = stack.enter_context(_server({}))
         yield server
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from db.excerpt import Kind, Near, chosen, counting_kinds, shares
+from db.excerpt import Near, PointKind, chosen, counting_kinds, shares
 from db.records import SoftwareStack
 
 NEAR = Near("a2", 200)
@@ -20,8 +20,10 @@ def kind(
     workload: str = "resnet50",
     trace: str | None = None,
     stack: str | None = None,
-) -> Kind:
-    return Kind(architecture, mechanism, workload, trace, stack, "complete", None, points, *sizes)
+) -> PointKind:
+    return PointKind(
+        architecture, mechanism, workload, trace, stack, "complete", None, points, *sizes
+    )
 
 
 def test_all_points_where_they_are_no_more_than_wanted() -> None:
@@ -85,7 +87,9 @@ def test_the_nearest_by_ratio_then_by_name_and_both_ends() -> None:
         ((kind(stack="old"), kind(stack=None)), [None, "old"]),
     ],
 )
-def test_what_is_set_aside_is_not_read(measured: tuple[Kind, ...], left: list[str | None]) -> None:
+def test_what_is_set_aside_is_not_read(
+    measured: tuple[PointKind, ...], left: list[str | None]
+) -> None:
     stacks = {
         name: SoftwareStack(name, "c", "", "", "", "", None, by)
         for name, by in (("old", "new"), ("new", None))

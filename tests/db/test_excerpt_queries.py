@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import Engine
 
 from db import excerpt
-from db.excerpt import EXCERPT_POINTS, MOST_POINTS, Kind, Near
+from db.excerpt import EXCERPT_POINTS, MOST_POINTS, Near, PointKind
 from db.excerpt_queries import has_more_than, read_excerpt
 from db.queries import cluster_evidence, evidence_version, operating_points, software_stacks
 from db.records import OperatingPoint
@@ -47,7 +47,7 @@ def plainly(
     kinds = {}
     for key, members in of_kind.items():
         sizes = [p.state_bytes for p in members]
-        kinds[Kind(*key, len(members), min(sizes), max(sizes))] = members  # type: ignore[call-arg, arg-type]
+        kinds[PointKind(*key, len(members), min(sizes), max(sizes))] = members  # type: ignore[call-arg, arg-type]
     size = near.state_bytes or min(
         kind.smallest_bytes for kind in kinds if kind.architecture == near.architecture
     )

@@ -1,5 +1,6 @@
 """The first use makes a SQLite database: whole or not at all, once, and never a PostgreSQL one."""
 
+import fcntl
 import multiprocessing
 import os
 import shutil
@@ -112,6 +113,30 @@ def test_without_hard_links_it_is_renamed_under_a_lock(
     built = tmp_path / "built"
     built.write_text("second")
     assert first_use._publish(built, path) is False
+
+
+def test_a_lock_that_somebody_keeps_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_links(source: Path, target: Path) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    monkeypatch.setattr(first_use, "_LOCK_PATIENCE_S", 0.2)
+    path = tmp_path / "advisor.db"
+    folder = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        with pytest.raises(UnreachableError) as caught:
+            ensure_ready(str(path))
+    finally:
+        os.close(folder)
+    assert str(caught.value) == (
+        f"no database could be made at {path}: another process has kept {tmp_path} locked for "
+        "0.2 s; choose another place with --db"
+    )
+    assert list(tmp_path.iterdir()) == []
+    assert ensure_ready(str(path)) is True
 
 
 KILLED = """

@@ -280,10 +280,28 @@ def test_what_does_not_fit_is_refused_in_one_line_and_leaves_nothing(
     assert everything(engine) == before
 
 
+@pytest.mark.parametrize("order", [(1, 3, 2), (3, 1, 2), (2, 3, 1)])
+def test_a_cluster_has_the_nodes_of_its_run_on_most(
+    engine: Engine, tmp_path: Path, order: tuple[int, ...]
+) -> None:
+    """A campaign may run on some of them: that is no other cluster, in whichever order."""
+    for seed, nodes in enumerate(order):
+        cluster: dict[str, Any] = {
+            "cluster__nodes": nodes,
+            "cluster__ranks_per_node": -(-8 // nodes),
+            "cluster__interconnect": "loopback" if nodes == 1 else "network",
+        }
+        run_records.write(tmp_path, run_records.record(seed=seed, **cluster))
+        report = ingest(engine, tmp_path)
+        assert (len(report.new), report.refused) == (1, ())
+    found = "SELECT nodes, ranks_per_node, interconnect FROM clusters WHERE cluster = 'mybox'"
+    assert rows(engine, found) == [(3, 3, "network")]
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"cluster__nodes": 2}, "nodes 1, not 2"),
+        ({"cluster__interconnect": "InfiniBand"}, "interconnect 'loopback', not 'InfiniBand'"),
         ({"cluster__device": "H200"}, "device 'cpu', not 'H200'"),
         ({"cluster__host_memory_bytes": 32_000_000_000}, "host_memory_bytes"),
         ({"cluster__host_memory_bytes": None}, "host_memory_bytes"),

@@ -131,6 +131,8 @@ def test_a_campaign_on_two_hosts_of_which_a_fault_takes_one(pair: Pair, tmp_path
         lost = [member["lost"] for member in found["nodes"]["members"]]
         assert lost == [None, "node-crash" if found["faults"] else None]
     assert ask(tmp_path, "SELECT DISTINCT nodes FROM runs") == [(2,)]
+    cluster = "SELECT nodes, ranks_per_node, interconnect FROM clusters WHERE cluster = 'pair'"
+    assert ask(tmp_path, cluster) == [(2, 2, "network")]
 
 
 def test_a_controller_that_is_killed_takes_both_hosts_with_it_and_the_next_one_goes_on(

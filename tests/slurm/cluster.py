@@ -110,7 +110,9 @@ class SlurmCluster:
         """The tasks in these states (any, if none), such as `12_3`, in the order of their ids."""
         chosen = ["--states=" + (",".join(states) or "all")]
         said = self.run("squeue", "-h", "-r", *chosen, "-o", "%F_%K")
-        return sorted(said.split(), key=lambda task: [int(part) for part in task.split("_")])
+        # Of an array that was cancelled, what was never a task is one line, with N/A for a number.
+        tasks = [task for task in said.split() if task.partition("_")[2].isdigit()]
+        return sorted(tasks, key=lambda task: [int(part) for part in task.split("_")])
 
     def crash(self, node: str) -> None:
         """Kills a node: its slurmd, and whatever runs there, at once."""

@@ -63,6 +63,8 @@ def test_runs_on_two_nodes_recover_from_the_loss_of_one_and_nobody_reads_their_k
         lost = [member["lost"] for member in record["nodes"]["members"]]
         assert lost == [None, "node-crash" if record["faults"] else None]
     assert ask(tmp_path, "SELECT DISTINCT nodes FROM runs") == [(2,)]
+    cluster = "SELECT nodes, ranks_per_node, interconnect FROM clusters WHERE cluster = 'tiny'"
+    assert ask(tmp_path, cluster) == [(2, 2, "network")]
     (key,) = keys
     assert files_with(key, tmp_path, slurm.folder) == []
 

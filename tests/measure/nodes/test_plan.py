@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from measure.campaign import Campaign, Plan
 from measure.errors import UsageError
 from measure.faults.schedule import FaultEvent, FaultKind, Schedule
 from measure.job_spec import JobSpec
@@ -78,3 +79,19 @@ def test_a_node_has_a_rank_at_least(tmp_path: Path) -> None:
         job(tmp_path, nodes=5)
     with pytest.raises(UsageError, match="needs ranks on several nodes"):
         job(tmp_path, CRASH)
+
+
+def test_hosts_are_nodes_of_the_cluster_and_parts_of_one_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A campaign of both sizes names the cluster of its run on most nodes."""
+    cells = [c for n in (1, 3, 2) for c in planned(tmp_path, request("a2", nodes=n)).cells]
+    campaign = Campaign(Plan("c", "test", "tiny", tmp_path, cells), lambda *_: None)
+
+    def cluster() -> tuple[Any, ...]:
+        found = campaign.planned()["surroundings"]["cluster"]
+        return found["nodes"], found["ranks_per_node"], found["interconnect"]
+
+    assert cluster() == (1, 4, "loopback")
+    monkeypatch.setenv(AT, "10.0.0.1:29500")
+    assert cluster() == (3, 2, "network")

@@ -5,8 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from measure.nodes.command import AT, KEY
-from measure.nodes.slurm_step import agents_of_job, most_nodes, node_address, step_command
+from measure.nodes.command import AT, KEY, NODE
+from measure.nodes.slurm_step import (
+    agents_of_job,
+    most_nodes,
+    node_address,
+    step_command,
+    step_environment,
+)
 
 
 def test_one_task_a_node_beside_the_batch_script_and_no_key_in_it() -> None:
@@ -15,6 +21,13 @@ def test_one_task_a_node_beside_the_batch_script_and_no_key_in_it() -> None:
     assert {"--export=ALL", "--kill-on-bad-exit=0", "--wait=0"} <= set(command)
     assert command[-3:] == ["-m", "measure.nodes", "--keep"]
     assert not any("FAILBENCH" in word for word in command)
+
+
+def test_an_agent_has_all_cores_of_its_node_whatever_the_job_was_sent_with() -> None:
+    assert "--cpu-bind=none" in step_command(2)
+    narrow = {"SLURM_EXACT": "1", "SLURM_CPUS_PER_TASK": "1", "SRUN_CPUS_PER_TASK": "1"}
+    job = {"SLURM_JOB_ID": "7", KEY: "secret"}
+    assert step_environment({**job, **narrow, NODE: "0"}) == {**job, "SLURM_WHOLE": "1"}
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,87 @@
+"""Of a cluster with very many operating points the pages answer from what the commands read."""
+
+import json
+import shutil
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from advisor.cli import run
+from advisor.recommendation import Recommendation
+from advisor.reports import words
+from advisor.reports.document import from_document
+from advisor.scenario import Scenario
+from app import data
+from app.data import Loaded
+from app.markdown import escape, message
+from db.excerpt import MOST_POINTS
+from db.session import open_engine, writing
+from tests.app.conftest import Page, texts
+from tests.db.random_points import insert_random_points
+
+CLUSTER = "matilda-8xv100"
+SEED = 20261201
+ASKED = {"architecture": "a2", "state-size": "200MB", "mtbf": "4h"}
+QUESTION = [part for name, text in ASKED.items() for part in (f"--{name}", text)]
+ADDRESS = {name.replace("-", "_"): text for name, text in ASKED.items()}
+
+
+@pytest.fixture
+def large(shipped_database: Path, tmp_path: Path) -> Path:
+    """The shipped clusters, one of them with many points more."""
+    path = Path(shutil.copy(shipped_database, tmp_path / "large.db"))
+    engine = open_engine(str(path))
+    with writing(engine) as connection:
+        insert_random_points(connection, Random(SEED), CLUSTER, MOST_POINTS + 500)
+    engine.dispose()
+    return path
+
+
+def test_an_answer_that_the_command_line_saved_is_still_from_the_same(
+    page: Page, large: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["recommend", *QUESTION, "--save", "--db", str(large)]) == 0
+    assert "saved as" in capsys.readouterr().err
+    shown = page("saved", large)
+    assert not shown.exception
+    assert "very many operating points" in texts(shown)
+    assert "have changed since" not in texts(shown)
+    engine = open_engine(str(large))
+    with writing(engine) as connection:
+        connection.exec_driver_sql(
+            "UPDATE operating_point_values SET value = value * 1.1 WHERE quantity = 'restore_s'"
+        )
+    engine.dispose()
+    assert "have changed since" in texts(page("saved", large))
+
+
+def test_the_page_says_what_the_command_says(
+    page: Page, large: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["recommend", *QUESTION, "--format", "json", "--db", str(large)]) == 0
+    answer = from_document(json.loads(capsys.readouterr().out))
+    shown = page("recommend", large, **ADDRESS)
+    assert not shown.exception
+    assert shown.header[0].value == escape(words.headline(answer))
+    said = [warning.value for warning in shown.warning]
+    assert said == [message(warning) for warning in answer.warnings]
+    assert any("very many operating points" in warning for warning in answer.warnings)
+    cells = [[escape(cell) for cell in words.candidate_cells(c)] for c in answer.candidates]
+    assert shown.table[0].value.reset_index().to_numpy().tolist() == cells
+
+
+def test_so_does_the_page_of_clusters(
+    page: Page, large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: dict[str, bool] = {}
+
+    def noted(found: Loaded, scenario: Scenario) -> Recommendation:
+        read[found.evidence.cluster.cluster] = found.evidence.excerpt is not None
+        return data.recommend(found, scenario)
+
+    monkeypatch.setattr(data, "surely", noted)
+    other = "2-cores-8-ranks"
+    shown = page("clusters", large, beside=[other], **ADDRESS)
+    assert not shown.exception
+    assert read == {CLUSTER: True, other: False}
