@@ -1,6 +1,7 @@
 """The formulas against a plain loop over events (event_loop.py), within three sigma."""
 
 from math import exp
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,9 @@ _CONDITIONS = Conditions(
 )
 
 
-def monitor(name: str, cost_s: float, divergence: float, corruption: float, **more: float) -> Monitor:
+def monitor(
+    name: str, cost_s: float, divergence: float, corruption: float, **more: Any
+) -> Monitor:
     return Monitor(name, cost_s, {_DIVERGENCE: divergence, _CORRUPTION: corruption}, **more)
 
 
