@@ -165,7 +165,7 @@ def _rest(work: Work, length_s: Real) -> Stretch:
         since_s.append(left_s)
     found = found.then(work.stops.run(left_s * work.pace))
     for check, since in zip(work.checks, reversed(since_s), strict=True):
-        found = found.or_else(since > 0.0, _with_check(work, found, check, since))
+        found = found.replaced_where(since > 0.0, _with_check(work, found, check, since))
     return found
 
 

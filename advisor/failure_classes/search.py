@@ -226,6 +226,7 @@ class _Search:
         settings = self._watched(self._settings(rows, order, is_rare), straggler, straggler_steps)
         found = self._price(settings)
         costs = np.where(self._allowed(settings, found), found.right_s, inf)
+        costs = np.broadcast_to(costs, rows[0].shape)
         at = int(np.argmin(costs))
         return [float(row[at]) for row in rows] if costs[at] <= LONGEST_S else None
 

@@ -38,7 +38,8 @@ class Stops:
 
     def recovered_s(self, recovery_s: Real) -> Real:
         """Expected time of a recovery that nothing precedes, failures in it included."""
-        return -np.expm1(-self.rate_per_s * np.asarray(recovery_s)) * self.spent_s
+        with np.errstate(invalid="ignore"):
+            return -np.expm1(-self.rate_per_s * np.asarray(recovery_s)) * self.spent_s
 
     def run(self, length_s: Real) -> "Stretch":
         """Any seconds of the job: work, checks or a save."""
@@ -74,36 +75,39 @@ class Stretch:
 
     def then(self, other: "Stretch") -> "Stretch":
         """The other one after this one, if it is passed."""
-        return Stretch(
-            self.passed * other.passed,
-            self.stopped + self.passed * other.stopped,
-            self.found + self.passed * other.found,
-            self.found_s + self.passed * other.found_s,
-        )
+        with np.errstate(invalid="ignore"):
+            return Stretch(
+                self.passed * other.passed,
+                self.stopped + self.passed * other.stopped,
+                self.found + self.passed * other.found,
+                self.found_s + self.passed * other.found_s,
+            )
 
     def checked(self, hazard: Real, after_s: Real) -> "Stretch":
         """With a check's verdict at its end, after which a wrong state takes `after_s`."""
         found = self.passed * -np.expm1(-np.asarray(hazard))
-        return Stretch(
-            self.passed * np.exp(-np.asarray(hazard)),
-            self.stopped,
-            self.found + found,
-            self.found_s + found * after_s,
-        )
+        with np.errstate(invalid="ignore"):
+            return Stretch(
+                self.passed * np.exp(-np.asarray(hazard)),
+                self.stopped,
+                self.found + found,
+                self.found_s + found * after_s,
+            )
 
     def repeated(self, times: Real) -> "Stretch":
         """This one so many times in a row (0 or more, whole)."""
-        ended = self.stopped + self.found
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore", under="ignore"):
+        ended = np.asarray(self.stopped + self.found)
+        times = np.asarray(times, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
             # 1 - passed^n over 1 - passed: how often it is begun.
-            begun = np.where(
-                ended > 0.0, -np.expm1(times * np.log1p(-np.minimum(ended, 1.0))) / ended, times
-            )
-        with np.errstate(under="ignore"):
+            tried = -np.expm1(times * np.log1p(-np.minimum(ended, 1.0))) / ended
+            begun = np.where((ended > 0.0) & (times > 0.0), tried, times)
             passed = np.asarray(self.passed) ** times
-        return Stretch(passed, begun * self.stopped, begun * self.found, begun * self.found_s)
+            return Stretch(
+                passed, begun * self.stopped, begun * self.found, begun * self.found_s
+            )
 
-    def or_else(self, condition: Real, other: "Stretch") -> "Stretch":
+    def replaced_where(self, condition: Real, other: "Stretch") -> "Stretch":
         """The other one where the condition holds, else this one."""
         return Stretch(
             np.where(condition, other.passed, self.passed),

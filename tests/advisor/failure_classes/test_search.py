@@ -90,7 +90,10 @@ def test_terms_are_the_first_order_of_the_exact_time(recommendation: Recommendat
 
 def test_the_search_finds_what_there_is(recommendation: Recommendation) -> None:
     """Against every whole interval and every multiple of a short job."""
-    scenario = replace(recommendation.scenario, duration_s=600 * 0.1123, mtbf_s=60.0, regroup_s=0.1)
+    step_s = recommendation.scenario.step_time_s
+    scenario = replace(
+        recommendation.scenario, duration_s=240.5 * step_s, mtbf_s=60.0, regroup_s=0.1
+    )
     candidate = next(c for c in recommendation.candidates if c.mechanism == "ft1")
     model = candidate.model
     assert model is not None
@@ -102,8 +105,8 @@ def test_the_search_finds_what_there_is(recommendation: Recommendation) -> None:
     )
     found = plans_of(asked, stated, Limits(kept=4)).choices[0]
     least = inf
-    for interval in range(1, 601):
-        for count in range(1, 601):
+    for interval in range(1, 241):
+        for count in range(1, 241):
             rows = []
             if interval % count == 0:
                 rows.append((False, 1.0))
