@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from advisor.completion_time import Real
-from advisor.failure_classes.stretches import Stops, Stretch
+from advisor.failure_classes.stretches import Flag, Stops, Stretch
 
 _WHOLE = 1e-12
 """Relative rounding within which a length is a whole number of intervals."""
@@ -203,7 +203,7 @@ def _to_verdict(
 
 
 def _in_row(
-    patterns: Real, pattern: _Pass, last: _Pass, after_s: Real, is_kept: Real, is_last_kept: Real
+    patterns: Real, pattern: _Pass, last: _Pass, after_s: Real, is_kept: Flag, is_last_kept: Flag
 ) -> Real:
     """All patterns and the last one. Where the good state is no longer kept, the job begins anew
     after a wrong verdict: (p^-n - 1) / (1 - p) passes for n good ones of probability p."""

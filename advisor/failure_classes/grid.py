@@ -1,5 +1,6 @@
 """Settings to try: intervals of checks and saves that are whole multiples of each other. Pure."""
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,9 +19,7 @@ _BESIDE = 1.4
 _MOST_BESIDE = 61
 
 
-def settings_between(
-    fixed: Sequence[int | None], longest: float
-) -> tuple[Steps, ...]:
+def settings_between(fixed: Sequence[int | None], longest: float) -> tuple[Steps, ...]:
     """One array a setting, all of one length: every row is a setting of all of them together.
 
     `fixed` says which are given, in the order of rising intervals; each is a whole multiple of the
@@ -39,7 +38,7 @@ def settings_beside(
 ) -> tuple[Steps, ...]:
     """The same of settings near to the best so far."""
     bases = _beside(best[0], _MOST_BESIDE if len(best) < 3 else _MOST_BESIDE // 2)
-    ratios = [_beside(b / a, 9) for a, b in zip(best, best[1:], strict=False)]
+    ratios = [_beside(b / a, 9) for a, b in itertools.pairwise(best)]
     return _rows(fixed, longest, bases, ratios)
 
 

@@ -43,7 +43,7 @@ def wrong_probability(
     states with it.
     """
     rate = sum(each.rate_per_s * missed_share(each.kind, monitors) for each in classes)
-    return -np.expm1(-rate * np.asarray(work_s, dtype=np.float64))
+    return 0.0 - np.expm1(-rate * np.asarray(work_s, dtype=np.float64))
 
 
 @dataclass(frozen=True, slots=True)

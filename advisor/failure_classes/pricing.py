@@ -1,4 +1,4 @@
-"""What a plan takes: a mechanism, its interval, monitors with theirs, and saves that are kept. Pure.
+"""What a plan takes: a mechanism, its interval, monitors with theirs, and kept saves. Pure.
 
 Settings are arrays that broadcast, so that a search asks for all of them at once.
 """

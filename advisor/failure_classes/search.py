@@ -112,7 +112,9 @@ def plan(
 ) -> Plans:
     """Every candidate of the recommendation with its best monitors."""
     scenario = recommendation.scenario
-    choices, others, left_out = [], [], list(recommendation.excluded)
+    choices: list[Plan] = []
+    others: list[Plan] = []
+    left_out = list(recommendation.excluded)
     for candidate in recommendation.candidates:
         if candidate.model is None or candidate.native is not None:
             reason = "the job goes on by itself after a loss, outside the formula"
@@ -250,7 +252,9 @@ class _Search:
     ) -> Settings:
         if not self._model.is_periodic:
             checks = tuple(rows[: len(order)])
-            return Settings(interval_steps=np.ones_like(rows[0]), monitors=order, check_steps=checks)
+            return Settings(
+                interval_steps=np.ones_like(rows[0]), monitors=order, check_steps=checks
+            )
         at = len(rows) - 2 if is_rare else len(rows) - 1
         checks = tuple(row for index, row in enumerate(rows) if index != at)
         saves = np.maximum(np.round(rows[-1] / rows[at]), 1.0)
@@ -265,9 +269,7 @@ class _Search:
     def _watched(
         self, settings: Settings, straggler: Monitor | None, straggler_steps: float
     ) -> Settings:
-        return replace(
-            settings, straggler_monitor=straggler, straggler_steps=straggler_steps
-        )
+        return replace(settings, straggler_monitor=straggler, straggler_steps=straggler_steps)
 
     def _price(self, settings: Settings) -> Price:
         return price(self._model, self._conditions, self._stated, settings)
@@ -338,9 +340,7 @@ def _simplest(found: Sequence[Plan]) -> Plan:
     return min(equal, key=lambda each: (len(each.monitors), each.right_s))
 
 
-def _most_kept(
-    scenario: Scenario, candidate: Candidate, most: int, ranks_per_node: int
-) -> int:
+def _most_kept(scenario: Scenario, candidate: Candidate, most: int, ranks_per_node: int) -> int:
     """How many saves fit: those in host memory take their room there for each."""
     each_bytes = candidate.host_memory_bytes_per_rank * ranks_per_node
     if not each_bytes or scenario.host_memory_bytes is None:

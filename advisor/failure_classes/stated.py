@@ -107,7 +107,7 @@ class Monitor:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """All of it: classes beside crashes, whose rate is the scenario's, and monitors to choose of."""
+    """Classes beside crashes, whose rate is the scenario's, and monitors to choose of."""
 
     classes: tuple[ClassRate, ...] = ()
     monitors: tuple[Monitor, ...] = field(default=())
@@ -117,7 +117,8 @@ class Stated:
         _require_once([each.name for each in self.monitors], "monitor")
         if len(self.monitors) > MOST_MONITORS:
             raise UserError(
-                f"{len(self.monitors)} monitors are too many to search: name {MOST_MONITORS} at most"
+                f"{len(self.monitors)} monitors are too many to search: name at most "
+                f"{MOST_MONITORS}"
             )
 
     @property
@@ -137,7 +138,9 @@ def parse_class(text: str) -> ClassRate:
     """From `hang=30d,detection=10m`."""
     name, equals, rest = text.partition("=")
     if not equals or not rest.strip():
-        raise UserError(f"{text[:60]!r} is not a failure class with its rate: write {CLASS_EXAMPLE}")
+        raise UserError(
+            f"{text[:60]!r} is not a failure class with its rate: write {CLASS_EXAMPLE}"
+        )
     every, comma, more = rest.partition(",")
     return class_of(name.strip(), {"every": every} | (_pairs(more, CLASS_EXAMPLE) if comma else {}))
 
@@ -148,7 +151,9 @@ def class_of(name: str, texts: Mapping[str, str]) -> ClassRate:
     if name == FailureClass.CRASH:
         raise UserError("crashes are what --mtbf counts: state the other classes beside it")
     if name not in offered:
-        raise UserError(f"there is no failure class {name[:40]!r}: write one of {', '.join(offered)}")
+        raise UserError(
+            f"there is no failure class {name[:40]!r}: write one of {', '.join(offered)}"
+        )
     kind = FailureClass(name)
     effect = EFFECTS[kind]
     _require_keys(name, texts, _CLASS_KEYS[effect])
@@ -198,7 +203,7 @@ def monitor_of(name: str, texts: Mapping[str, str]) -> Monitor:
         if key not in texts:
             raise UserError(f"{name}: {key} is missing, {meaning}")
     usual = _share(name, "miss", texts["miss"])
-    miss = {each: usual for each in watches} | {
+    miss = dict.fromkeys(watches, usual) | {
         each: _share(name, key, texts[key]) for key, each in own_misses.items() if key in texts
     }
     per_s, per_check = _false(name, texts["false"])
@@ -289,7 +294,9 @@ def _pairs(text: str, example: str) -> dict[str, str]:
 def _require_keys(name: str, texts: Mapping[str, str], known: Sequence[str]) -> None:
     unknown = sorted(set(texts) - set(known))
     if unknown:
-        raise UserError(f"{name}: there is no {unknown[0][:40]!r}: write some of {', '.join(known)}")
+        raise UserError(
+            f"{name}: there is no {unknown[0][:40]!r}: write some of {', '.join(known)}"
+        )
 
 
 def _require_once(names: Sequence[str], what: str) -> None:
@@ -398,7 +405,9 @@ def _duration(name: str, key: str, text: str, *, above_zero: bool = False) -> fl
     found = float(_named(name, key, text, parse_duration_s))
     if found > _LONGEST_S or (above_zero and found <= 0.0):
         bound = "above 0s and " if above_zero else ""
-        raise UserError(f"{name}: {key} is {text.strip()[:40]}: it is {bound}at most {_LONGEST_S:g} s")
+        raise UserError(
+            f"{name}: {key} is {text.strip()[:40]}: it is {bound}at most {_LONGEST_S:g} s"
+        )
     return found
 
 

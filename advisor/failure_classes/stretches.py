@@ -14,10 +14,14 @@ Formulas, with their derivation: docs/failure_classes.md.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from advisor.completion_time import Real
+
+Flag: TypeAlias = bool | NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +107,9 @@ class Stretch:
             tried = -np.expm1(times * np.log1p(-np.minimum(ended, 1.0))) / ended
             begun = np.where((ended > 0.0) & (times > 0.0), tried, times)
             passed = np.asarray(self.passed) ** times
-            return Stretch(
-                passed, begun * self.stopped, begun * self.found, begun * self.found_s
-            )
+            return Stretch(passed, begun * self.stopped, begun * self.found, begun * self.found_s)
 
-    def replaced_where(self, condition: Real, other: "Stretch") -> "Stretch":
+    def replaced_where(self, condition: Flag, other: "Stretch") -> "Stretch":
         """The other one where the condition holds, else this one."""
         return Stretch(
             np.where(condition, other.passed, self.passed),

@@ -143,7 +143,9 @@ def _optional(value_s: float | None) -> str:
 
 
 def _monitor_words(each: MonitorCost) -> str:
-    alarms = f"{format_number(each.false_alarms)} false alarms, {format_duration(each.false_alarms_s)}"
+    alarms = (
+        f"{format_number(each.false_alarms)} false alarms, {format_duration(each.false_alarms_s)}"
+    )
     return f"{each.name}: checks {format_duration(each.checks_s)}; {alarms}"
 
 
@@ -170,6 +172,6 @@ def _figures(monitor: Monitor) -> str:
         alarms.append(f"{chance(monitor.false_per_check)} of the checks")
     delay = f", {format_duration(monitor.delay_s)} until the job stops" if monitor.delay_s else ""
     return (
-        f"{monitor.name}: {format_duration(monitor.cost_s)} a check{delay}; misses: {misses}; false "
-        f"alarms: {' and '.join(alarms) or 'none'}"
+        f"{monitor.name}: {format_duration(monitor.cost_s)} a check{delay}; misses: {misses}; "
+        f"false alarms: {' and '.join(alarms) or 'none'}"
     )

@@ -254,8 +254,9 @@ def _slowed_time(job: SlowedJob, random: Random) -> float:
         else:
             healthy_left -= passes
             if healthy_left <= 0.0:
-                healthy_left, slow_left = random.expovariate(job.rate), random.expovariate(
-                    1.0 / job.length
+                healthy_left, slow_left = (
+                    random.expovariate(job.rate),
+                    random.expovariate(1.0 / job.length),
                 )
                 is_seen = random.random() >= job.miss
                 continue

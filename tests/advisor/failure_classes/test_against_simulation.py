@@ -26,13 +26,16 @@ _MODEL = CostModel(is_periodic=True, restore_s=25.0, stall_s=8.0)
 _RECOVERY_S = 25.0 + 10.0 + 5.0
 _STOPPING = (Stopping(1.0 / 6000.0, 20.0, _RECOVERY_S),)
 _CONDITIONS = Conditions(
-    duration_s=20_300.0, mtbf_s=6000.0, step_time_s=2.0, detection_s=20.0, regroup_s=10.0, init_s=5.0
+    duration_s=20_300.0,
+    mtbf_s=6000.0,
+    step_time_s=2.0,
+    detection_s=20.0,
+    regroup_s=10.0,
+    init_s=5.0,
 )
 
 
-def monitor(
-    name: str, cost_s: float, divergence: float, corruption: float, **more: Any
-) -> Monitor:
+def monitor(name: str, cost_s: float, divergence: float, corruption: float, **more: Any) -> Monitor:
     return Monitor(name, cost_s, {_DIVERGENCE: divergence, _CORRUPTION: corruption}, **more)
 
 
@@ -43,8 +46,12 @@ _STATED = Stated(
     (ClassRate(_DIVERGENCE, 9000.0), ClassRate(_CORRUPTION, 14_000.0)), (_DIGEST, _VALUES, _AUDIT)
 )
 
+_SELDOM = Stated((ClassRate(_DIVERGENCE, 50_000.0), ClassRate(_CORRUPTION, 80_000.0)), (_DIGEST,))
 
-def simulated(settings: Settings, stated: Stated, stopping: tuple[Stopping, ...], jobs: int) -> Simulated:
+
+def simulated(
+    settings: Settings, stated: Stated, stopping: tuple[Stopping, ...], jobs: int
+) -> Simulated:
     """The same plan by the loop."""
     step_s = float(_CONDITIONS.step_time_s)
     job = Job(
@@ -66,12 +73,14 @@ def simulated(settings: Settings, stated: Stated, stopping: tuple[Stopping, ...]
     return simulate(job, jobs, seed=11)
 
 
-def require_alike(settings: Settings, stated: Stated, stopping: tuple[Stopping, ...], jobs: int) -> Simulated:
+def require_alike(
+    settings: Settings, stated: Stated, stopping: tuple[Stopping, ...], jobs: int
+) -> Simulated:
     formula = price(_MODEL, _CONDITIONS, stated, settings)
     found = simulated(settings, stated, stopping, jobs)
     assert abs(float(formula.time_s) - found.mean) <= 3.0 * found.error
-    # Narrow enough to tell: three sigma are less than three hundredths of the mean.
-    assert found.error < 0.01 * found.mean
+    # Narrow enough to tell: three sigma are less than five hundredths of the mean.
+    assert found.error < 0.016 * found.mean
     wrong = float(formula.wrong)
     sigma = (wrong * (1.0 - wrong) / jobs) ** 0.5
     assert abs(found.wrong - wrong) <= 3.0 * sigma
@@ -90,25 +99,41 @@ def test_classes_that_stop_the_job() -> None:
         Stopping(1.0 / 9000.0, 600.0, _RECOVERY_S),
         Stopping(1.0 / 20_000.0, 5.0, 900.0),
     )
-    require_alike(Settings(200.0), stated, stopping, 3000)
+    require_alike(Settings(200.0), stated, stopping, 1500)
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        Settings(200.0, (_DIGEST,), (50.0,)),
-        Settings(200.0, (_DIGEST,), (200.0,)),
-        Settings(100.0, (_DIGEST,), (300.0,), is_last_rare=True, kept=3.0),
-        Settings(100.0, (_DIGEST,), (300.0,), is_last_rare=True, kept=2.0),
-        Settings(200.0, (_VALUES, _DIGEST), (10.0, 100.0)),
-        Settings(120.0, (_VALUES, _DIGEST), (20.0, 600.0), is_last_rare=True, kept=5.0),
-        Settings(160.0, (_VALUES, _DIGEST, _AUDIT), (10.0, 80.0, 640.0), is_last_rare=True, kept=4.0),
-    ],
-    ids=["frequent", "at-saves", "rare", "rare-not-kept", "two", "two-one-rare", "three"],
-)
-def test_monitors_of_wrong_states(settings: Settings) -> None:
-    found = require_alike(settings, _STATED, _STOPPING, 1200)
+_PLANS = {
+    "frequent": Settings(200.0, (_DIGEST,), (50.0,)),
+    "at-saves": Settings(200.0, (_DIGEST,), (200.0,)),
+    "rare": Settings(100.0, (_DIGEST,), (300.0,), is_last_rare=True, kept=3.0),
+    "two": Settings(200.0, (_VALUES, _DIGEST), (10.0, 100.0)),
+    "two-one-rare": Settings(120.0, (_VALUES, _DIGEST), (60.0, 600.0), is_last_rare=True, kept=5.0),
+    "three": Settings(
+        160.0, (_VALUES, _DIGEST, _AUDIT), (40.0, 80.0, 640.0), is_last_rare=True, kept=4.0
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ["at-saves", "rare", "three"])
+def test_monitors_of_wrong_states(name: str) -> None:
+    found = require_alike(_PLANS[name], _STATED, _STOPPING, 600)
     assert found.found > 1.0
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", _PLANS)
+def test_monitors_of_wrong_states_closely(name: str) -> None:
+    """So many jobs that three sigma are less than a hundredth."""
+    found = require_alike(_PLANS[name], _STATED, _STOPPING, 10_000)
+    assert 3.0 * found.error < 0.01 * found.mean
+
+
+def test_a_good_state_that_is_no_longer_kept() -> None:
+    """Three saves a check and two of them kept: the job begins anew."""
+    settings = Settings(150.0, (_DIGEST,), (450.0,), is_last_rare=True, kept=2.0)
+    found = require_alike(settings, _SELDOM, _STOPPING, 2000)
+    assert found.found > 0.5
 
 
 def test_without_a_monitor_results_are_wrong_and_take_no_longer() -> None:
@@ -146,14 +171,14 @@ _SLOW = ClassRate(FailureClass.STRAGGLER, 5000.0, factor=1.8, length_s=1500.0)
     ("watching", "steps"),
     [
         (None, 1),
-        (Monitor("stragglers", 0.2, {FailureClass.STRAGGLER: 0.0}), 50),
-        (Monitor("stragglers", 0.2, {FailureClass.STRAGGLER: 0.3}, delay_s=60.0), 100),
+        (Monitor("stragglers", 0.2, {FailureClass.STRAGGLER: 0.0}), 53),
+        (Monitor("stragglers", 0.2, {FailureClass.STRAGGLER: 0.3}, delay_s=60.0), 97),
     ],
     ids=["none", "all-seen", "some-missed"],
 )
 def test_stragglers(watching: Monitor | None, steps: int) -> None:
     """First order in what stragglers and other failures do to each other: within half a hundredth
-    beyond three sigma."""
+    beyond three sigma. Their checks do not keep step with the saves."""
     conditions = Conditions(200_000.0, 1e6, 2.0, 0.0, 10.0, 5.0)
     settings = Settings(200.0, straggler_monitor=watching, straggler_steps=float(steps))
     formula = price(_MODEL, conditions, Stated((_SLOW,)), settings)

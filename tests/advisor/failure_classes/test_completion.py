@@ -1,5 +1,6 @@
 """The exact time with failures of several classes: limits, order, and today's numbers."""
 
+import itertools
 from dataclasses import replace
 from math import exp, expm1
 from typing import Any
@@ -41,7 +42,11 @@ def test_crashes_alone_are_the_exact_time(
     detection_s: float,
     recovery_s: float,
 ) -> None:
-    case = {"duration_s": duration_s, "interval_s": interval_s, "stall_s": stall_s}
+    case: dict[str, Any] = {
+        "duration_s": duration_s,
+        "interval_s": interval_s,
+        "stall_s": stall_s,
+    }
     known = periodic_completion_s(
         **case, mtbf_s=mtbf_s, detection_s=detection_s, recovery_s=recovery_s
     )
@@ -85,9 +90,7 @@ def test_several_classes_by_first_step_analysis() -> None:
     waits = np.array([float(each.detection_s) for each in classes])
     matrix = np.eye(3) - lost[:, None] * shares[None, :]
     begun = np.linalg.solve(matrix, waits + lost / rate)
-    assert float(stops_of(classes).spent_s) == pytest.approx(
-        1.0 / rate + shares @ begun, rel=1e-12
-    )
+    assert float(stops_of(classes).spent_s) == pytest.approx(1.0 / rate + shares @ begun, rel=1e-12)
 
 
 def test_one_check_before_each_save_by_first_step_analysis() -> None:
@@ -191,13 +194,11 @@ def test_monotone_in_every_cost(
 
 
 @given(st.integers(2, 12), st.floats(1e-8, 1e-5), st.floats(1e3, 1e6))
-def test_keeping_more_saves_never_costs_time(
-    saves: int, wrong_per_s: float, mtbf_s: float
-) -> None:
+def test_keeping_more_saves_never_costs_time(saves: int, wrong_per_s: float, mtbf_s: float) -> None:
     rare = Check(1000.0 * saves, 5.0, wrong_per_s, 100.0)
     stops = [Stop(1.0 / mtbf_s, 10.0, 20.0)]
     times = [saved((), rare, kept=float(kept), stops=stops) for kept in range(1, saves + 3)]
-    assert all(more <= less * (1.0 + 1e-12) for less, more in zip(times, times[1:], strict=False))
+    assert all(more <= less * (1.0 + 1e-12) for less, more in itertools.pairwise(times))
     assert times[saves - 1] == times[-1]
 
 

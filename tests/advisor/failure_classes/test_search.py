@@ -1,5 +1,6 @@
 """The best plan: against every setting there is, and what must not be chosen."""
 
+import itertools
 from dataclasses import replace
 from math import inf
 
@@ -33,9 +34,7 @@ def recommendation(matilda: ClusterEvidence) -> Recommendation:
     return recommend(matilda, inputs)
 
 
-def plans_of(
-    recommendation: Recommendation, stated: Stated, limits: Limits | None = None
-) -> Plans:
+def plans_of(recommendation: Recommendation, stated: Stated, limits: Limits | None = None) -> Plans:
     return plan(recommendation, stated, limits or Limits(), ranks_per_node=8)
 
 
@@ -116,7 +115,9 @@ def test_the_search_finds_what_there_is(recommendation: Recommendation) -> None:
                 settings = Settings(
                     float(interval), (digest,), (float(count),), is_last_rare=is_rare, kept=kept
                 )
-                least = min(least, float(price(quick, conditions_of(scenario), stated, settings).right_s))
+                least = min(
+                    least, float(price(quick, conditions_of(scenario), stated, settings).right_s)
+                )
     assert found.monitors
     assert found.right_s == pytest.approx(least, rel=1e-3)
     assert found.right_s >= least * (1.0 - 1e-12)
@@ -174,7 +175,7 @@ def test_every_plan_keeps_step(recommendation: Recommendation) -> None:
         steps = sorted(m.interval_steps for m in each.monitors)
         if each.interval_steps is not None:
             steps = sorted([*steps, each.interval_steps])
-        assert all(b % a == 0 for a, b in zip(steps, steps[1:], strict=False))
+        assert all(b % a == 0 for a, b in itertools.pairwise(steps))
         assert each.kept <= 5
 
 
@@ -219,19 +220,23 @@ def test_limits_are_kept(recommendation: Recommendation) -> None:
     assert all(each.overhead <= 0.002 for each in (*limited.choices, *limited.others))
 
 
-def test_a_mechanism_with_one_state_begins_anew(recommendation: Recommendation) -> None:
-    found = plans_of(recommendation, Stated((_WRONG,), (_DIGEST,)))
-    states = {
-        each.interval_steps is None: each.begins_anew for each in found.choices if each.monitors
-    }
-    assert states == {False: False, True: True}
+def test_a_mechanism_with_one_state_begins_anew(matilda: ClusterEvidence) -> None:
+    warned = ScenarioInput(
+        "a2", 204_700_000, 4 * 3600.0, mechanisms=("ft1", "ft4"), warning_lead_s=2.0
+    )
+    found = plans_of(recommend(matilda, warned), Stated((_WRONG,), (_DIGEST,)))
+    states = {each.mechanism: each for each in found.choices}
+    assert not states["ft1"].begins_anew
+    assert states["ft4"].begins_anew
+    assert (states["ft4"].interval_steps, states["ft4"].kept) == (None, 1)
+    assert states["ft4"].right_s > 10.0 * states["ft1"].right_s
 
 
 def test_the_grid_holds_multiples_only() -> None:
     for fixed in ([None, None, None], [None, 700, None], [10, None, None], [None, None, 900]):
         rows = settings_between(fixed, 5000.0)
         assert rows[0].size > 10
-        for shorter, longer in zip(rows, rows[1:], strict=False):
+        for shorter, longer in itertools.pairwise(rows):
             assert not np.any(np.mod(longer, shorter))
         assert float(rows[-1].max()) <= 5000.0
         for value, row in zip(fixed, rows, strict=True):
