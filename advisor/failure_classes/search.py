@@ -173,8 +173,8 @@ class _Search:
     def _best(self, chosen: Sequence[Monitor], straggler: Monitor | None) -> Plan | None:
         orders = list(self._orders(chosen))
         found = (self._of_order(order, is_rare, straggler) for order, is_rare in orders)
-        plans = [each for each in found if each is not None]
-        return min(plans, key=_order, default=None)
+        plans = sorted((each for each in found if each is not None), key=_order)
+        return min(_equal(plans), key=lambda each: each.kept) if plans else None
 
     def _orders(self, chosen: Sequence[Monitor]) -> Iterator[tuple[tuple[Monitor, ...], bool]]:
         """Monitors by rising interval, and whether the last checks more rarely than saves come."""
@@ -334,10 +334,14 @@ def _order(plan: Plan) -> tuple[float, int, str]:
 
 
 def _simplest(found: Sequence[Plan]) -> Plan:
-    """Of plans within 0.2 % of the best, the one with the fewest monitors."""
+    """Of plans that are equal to the best, the one with the fewest monitors."""
+    return min(_equal(found), key=lambda each: len(each.monitors))
+
+
+def _equal(found: Sequence[Plan]) -> list[Plan]:
+    """Those within 0.2 % of the best, which comes first."""
     enough = found[0].right_s * (1.0 + FLAT_WASTE)
-    equal = [each for each in found if each.right_s <= enough]
-    return min(equal, key=lambda each: (len(each.monitors), each.right_s))
+    return [each for each in found if each.right_s <= enough]
 
 
 def _most_kept(scenario: Scenario, candidate: Candidate, most: int, ranks_per_node: int) -> int:

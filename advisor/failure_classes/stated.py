@@ -35,7 +35,7 @@ from advisor.scenario import RANGES
 from advisor.units import parse_duration_s, parse_fraction, whole_number
 
 LARGEST_FILE_BYTES = 100_000
-MOST_MONITORS = 6
+MOST_MONITORS = 5
 RATE_EXAMPLE = "30d (one every 30 days) or 0.1/day"
 CLASS_EXAMPLE = "silent-corruption=30d or straggler=2d,factor=1.5,length=20m"
 MONITOR_EXAMPLE = "digest:interval=10,cost=12ms,miss=1%,false=0.1/day"

@@ -53,6 +53,8 @@ def headline(plans: Plans) -> str:
     )
     if not plans.stated.corrupting:
         return f"{became}."
+    if best.wrong_probability <= 0.0:
+        return f"{became}; no failure that was stated spoils the result."
     return f"{became}; the result is wrong with a probability of {chance(best.wrong_probability)}."
 
 
@@ -115,10 +117,15 @@ def chance(share: float) -> str:
 
 
 def _reasons(plans: Plans, plan: Plan) -> str:
-    others = plans.others_of(plan)
-    if not others:
-        return "no monitor has anything to watch" if not plan.monitors else "the only plan"
-    said = [_against(plan, other) for other in others]
+    """The same without each of its monitors, with each other one, and with none."""
+    names = {each.name for each in plan.monitors}
+    said = []
+    for other in plans.others_of(plan):
+        others = {each.name for each in other.monitors}
+        if not others or len(names ^ others) == 1:
+            said.append(_against(plan, other))
+    if not said:
+        return "the only plan" if plan.monitors else "no monitor has anything to watch"
     return "; ".join(said)
 
 

@@ -53,6 +53,22 @@ def test_the_answer_says_what_is_set_and_why(
         assert said in text
 
 
+def test_what_monitors_see_wholly_spoils_nothing(
+    shipped_database: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = (
+        "--class divergence=5d --monitor digest:cost=1ms,miss=0,false=1e-9 "
+        "--monitor audit:cost=9s,miss=0,false=0/day,delay=1s,watches=divergence"
+    )
+    text = run(told, shipped_database, capsys)
+    assert "; no failure that was stated spoils the result." in text.splitlines()[0]
+    assert "1 in 1e+09 of the checks" in text
+    assert "9 s a check, 1 s until the job stops; misses: divergence none" in text
+    (reasons,) = [line for line in text.splitlines() if line.startswith("  FT1: with")]
+    # Against none, against another instead is no comparison, against both.
+    assert reasons.count("with ") == 2
+
+
 def test_without_classes_there_is_nothing_to_watch(
     shipped_database: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

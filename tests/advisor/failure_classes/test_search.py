@@ -9,6 +9,7 @@ import pytest
 
 from advisor.candidates import conditions_of
 from advisor.completion_time import expected_completion_s
+from advisor.exact_time import FLAT_WASTE
 from advisor.failure_classes.breakdown import breakdown
 from advisor.failure_classes.catalogue import CORRUPTING, FailureClass
 from advisor.failure_classes.grid import settings_beside, settings_between
@@ -119,7 +120,7 @@ def test_the_search_finds_what_there_is(recommendation: Recommendation) -> None:
                     least, float(price(quick, conditions_of(scenario), stated, settings).right_s)
                 )
     assert found.monitors
-    assert found.right_s == pytest.approx(least, rel=1e-3)
+    assert found.right_s == pytest.approx(least, rel=FLAT_WASTE)
     assert found.right_s >= least * (1.0 - 1e-12)
 
 

@@ -181,9 +181,9 @@ def test_what_is_no_file_of_failures_is_one_line(content: bytes, said: str) -> N
 
 
 def test_too_many_monitors_are_refused() -> None:
-    names = [f"m{n}" for n in range(7)]
+    names = [f"m{n}" for n in range(6)]
     monitors = tuple(Monitor(name, 0.0, {FailureClass.DIVERGENCE: 0.0}) for name in names)
-    with pytest.raises(UserError, match="at most 6"):
+    with pytest.raises(UserError, match="at most 5"):
         Stated((), monitors)
 
 
