@@ -11,13 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.exact_time import continuous_completion_s, periodic_completion_s
+from advisor.failure_classes.catalogue import FailureClass
 from advisor.failure_classes.completion import (
     Check,
     Work,
     saved_completion_s,
     unsaved_completion_s,
 )
-from advisor.failure_classes.stretches import Stop, stops_of
+from advisor.failure_classes.pricing import Settings, price
+from advisor.failure_classes.stated import ClassRate, Monitor, Stated
+from advisor.failure_classes.stretches import Stop, Stretch, stops_of
+from advisor.optimizer import Conditions, CostModel
 
 _COST_S = st.floats(0.0, 600.0)
 _MTBF_S = st.floats(300.0, 1e7)
@@ -133,6 +137,70 @@ def test_a_rare_check_by_first_step_analysis() -> None:
     )
     tried_s = 2000.0 + 10.0 + 5.0 + 10.0 * clean + (1.0 - clean) * 40.0
     assert float(anew) == pytest.approx(tried_s * (1.0 / clean + 1.0 / clean**2), rel=1e-9)
+
+
+def test_what_is_left_of_a_job_goes_back_as_far_as_saves_are_kept() -> None:
+    """A pattern of three saves, two more and a rest: after a wrong verdict at the end, two kept
+    saves lead to the beginning, three to the last check."""
+    stops = stops_of([Stop(1e-12, 0.0, 0.0)])
+    rare = Check(3000.0, 0.0, 1e-4, 40.0)
+    case: dict[str, Any] = {"duration_s": 5500.0, "interval_s": 1000.0, "stall_s": 0.0}
+    first, last = exp(-0.3), exp(-0.25)
+    first_s, last_s = 3000.0 + (1.0 - first) * 40.0, 2500.0 + (1.0 - last) * 40.0
+    kept = {
+        3.0: first_s / first + last_s / last,
+        2.0: (first_s / first + last_s) / last,
+    }
+    for saves, known in kept.items():
+        found = saved_completion_s(Work(stops), rare=rare, kept=saves, **case)
+        assert float(found) == pytest.approx(known, rel=1e-9)
+
+
+def test_stretches_are_put_together_by_their_ends() -> None:
+    """Against every way through them: three times two stretches with a verdict after each."""
+    a = Stretch(0.7, 0.3, 0.0).checked(0.5, 40.0)
+    b = Stretch(0.8, 0.2, 0.0).checked(0.25, 90.0)
+    together = a.then(b).repeated(3.0)
+    passed, stopped, found, found_s = 1.0, 0.0, 0.0, 0.0
+    for each, after_s in ((a, 40.0), (b, 90.0)) * 3:
+        stopped += passed * float(each.stopped)
+        found += passed * float(each.found)
+        found_s += passed * float(each.found) * after_s
+        passed *= float(each.passed)
+    assert float(together.passed) == pytest.approx(passed, rel=1e-13)
+    assert float(together.stopped) == pytest.approx(stopped, rel=1e-13)
+    assert float(together.found) == pytest.approx(found, rel=1e-13)
+    assert float(together.found_s) == pytest.approx(found_s, rel=1e-13)
+    assert passed + stopped + found == pytest.approx(1.0, rel=1e-13)
+    none = together.repeated(0.0)
+    assert (float(none.passed), float(none.stopped), float(none.found_s)) == (1.0, 0.0, 0.0)
+
+
+def test_a_plan_by_first_step_analysis() -> None:
+    """What is stated of a class and of its monitor, each in its place: misses, delay, alarms."""
+    kind = FailureClass.DIVERGENCE
+    digest = Monitor("digest", 5.0, {kind: 0.2}, 2e-5, 3e-3, delay_s=400.0)
+    stated = Stated((ClassRate(kind, 4000.0),), (digest,))
+    conditions = Conditions(
+        duration_s=600.0,
+        mtbf_s=900.0,
+        step_time_s=2.0,
+        detection_s=11.0,
+        regroup_s=10.0,
+        init_s=5.0,
+    )
+    model = CostModel(is_periodic=True, restore_s=20.0, stall_s=8.0)
+    found = price(model, conditions, stated, Settings(300.0, (digest,), (300.0,)))
+    rate, hazard = 1.0 / 900.0, 600.0 * (0.8 / 4000.0 + 2e-5) + 3e-3
+    stop_s = (900.0 + 11.0) * exp(rate * 35.0)  # 1 / rate and what follows on a failure
+    after_s = 400.0 - expm1(-rate * 35.0) * stop_s
+    p, s, q = exp(-rate * 605.0), exp(-hazard), exp(-rate * 8.0)
+    stopped = 1.0 - p + p * s * (1.0 - q)
+    by_hand = (stopped * stop_s + p * (1.0 - s) * after_s) / (p * s * q)
+    assert float(found.time_s) == pytest.approx(by_hand, rel=1e-12)
+    assert float(found.wrong) == pytest.approx(-expm1(-600.0 * 0.2 / 4000.0), rel=1e-12)
+    assert float(found.right_s) == pytest.approx(by_hand / exp(-0.03), rel=1e-12)
+    assert float(found.overhead) == pytest.approx((5.0 + 8.0) / 600.0, rel=1e-12)
 
 
 _MOVED = st.sampled_from(

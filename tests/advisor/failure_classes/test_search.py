@@ -93,20 +93,22 @@ def test_what_wrong_states_cost_is_the_first_order_too(recommendation: Recommend
     scenario = replace(recommendation.scenario, mtbf_s=1e12, duration_s=365 * _DAY_S)
     quiet = replace(recommendation, scenario=scenario)
     digest = replace(_DIGEST, cost_s=4.0, delay_s=5.0, false_per_s=1.0 / _DAY_S)
-    stated = Stated((replace(_WRONG, every_s=2 * _DAY_S),), (digest, _AUDIT))
-    found = plans_of(quiet, stated, Limits(kept=4))
-    compared = 0
-    for each in (*found.choices, *found.others):
-        # With much overhead, lost work takes longer the second time too: second order.
-        if not each.monitors or each.begins_anew or each.overhead > 0.05:
-            continue
-        terms = breakdown(scenario, stated, each)
-        steady_s = terms.base_s + terms.saves_s + sum(m.checks_s for m in terms.monitors)
-        assert terms.total_s - steady_s == pytest.approx(
-            each.expected_completion_s - steady_s, rel=0.03
-        )
-        compared += 1
-    assert compared >= 4
+    often = Stated((replace(_WRONG, every_s=2 * _DAY_S),), (digest, _AUDIT))
+    dear = Stated((replace(_WRONG, every_s=20 * _DAY_S),), (replace(_AUDIT, cost_s=300.0),))
+    compared = []
+    for stated in (often, dear):
+        found = plans_of(quiet, stated, Limits(kept=4))
+        for each in (*found.choices, *found.others):
+            # With much overhead, lost work takes longer the second time too: second order.
+            if each.monitors and not each.begins_anew and each.overhead <= 0.05:
+                terms = breakdown(scenario, stated, each)
+                steady_s = terms.base_s + terms.saves_s + sum(m.checks_s for m in terms.monitors)
+                failures_s = each.expected_completion_s - steady_s
+                assert terms.total_s - steady_s == pytest.approx(failures_s, rel=0.03)
+                compared.append(each.kept)
+    assert len(compared) >= 4
+    # Checks as often as saves, and more rarely.
+    assert {1, 4} <= set(compared)
 
 
 def test_the_search_finds_what_there_is(recommendation: Recommendation) -> None:
