@@ -106,6 +106,7 @@ resume: measuring
 
 soak: measuring
 	$(BIN)/python -m pytest -m soak -s tests/soak/test_soak.py tests/soak/test_recoveries.py
+	$(BIN)/python -m pytest -m soak tests/advisor/failure_classes
 
 # 40 cells, kill -9 at 50 moments (SOAK_SEED chooses them), resumed each time.
 campaigns-soak: measuring

@@ -22,6 +22,7 @@ _COMMANDS = {
     "interval": "The best checkpoint interval from a save time and an MTBF.",
     "simulate": "How late a job may end: percentiles of its completion time, by simulation.",
     "tune": "Mechanisms together, their intervals, peers, the timeout and spares, all at once.",
+    "plan": "Against failures that are no crashes: mechanism, monitors and kept saves together.",
     "emit": "The settings that realise an answer in a training tool.",
     "scale": "The same job on more GPUs: time, goodput, GPU-hours and money.",
     "report": "Print saved recommendations again, in any format.",

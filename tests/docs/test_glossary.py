@@ -26,6 +26,8 @@ _MODULES = (
     "advisor.scale.answer",
     "advisor.scale.growth",
     "advisor.scenario",
+    "advisor.failure_classes.catalogue",
+    "advisor.failure_classes.search",
     "advisor.flips",
     "advisor.optimizer",
     "advisor.exact_time",

@@ -14,6 +14,8 @@ from advisor.accuracy import FORMAT as ACCURACY_FORMAT
 from advisor.accuracy import VERSION as ACCURACY_VERSION
 from advisor.commands.flip import FORMAT as FLIPS_FORMAT
 from advisor.commands.flip import VERSION as FLIPS_VERSION
+from advisor.commands.plan import FORMAT as PLAN_FORMAT
+from advisor.commands.plan import VERSION as PLAN_VERSION
 from advisor.commands.scale import FORMAT as SCALE_FORMAT
 from advisor.commands.scale import VERSION as SCALE_VERSION
 from advisor.commands.tune import FORMAT as TUNING_FORMAT
@@ -28,6 +30,7 @@ from advisor.emit.emitting import TOGETHER
 from advisor.emit.tool import Support, Syntax, Verified
 from advisor.emit.writers import document as emitted_document
 from advisor.exact_time import IntervalChoice
+from advisor.failure_classes.catalogue import CORRUPTING, FailureClass
 from advisor.flips import DecidedBy, Flip, MovedInput, Side
 from advisor.leave_one_out import Comparison, LeaveOneOut, NotPredicted
 from advisor.recommendation import (
@@ -112,12 +115,15 @@ NEXT: dict[str, Any] = json.loads((SCHEMAS / "next-1.schema.json").read_text(enc
 NEXT_VALIDATOR = Draft202012Validator(NEXT)
 TUNING: dict[str, Any] = json.loads((SCHEMAS / "tuning-1.schema.json").read_text(encoding="utf-8"))
 TUNING_VALIDATOR = Draft202012Validator(TUNING)
+PLAN: dict[str, Any] = json.loads((SCHEMAS / "plan-1.schema.json").read_text(encoding="utf-8"))
+PLAN_VALIDATOR = Draft202012Validator(PLAN)
 OBJECTS = (
     _objects(SETTINGS, "settings document")
     | _objects(ABILITIES, "abilities document")
     | _objects(FLIPS, "flips document")
     | _objects(SCALE, "scale document")
     | _objects(TUNING, "tuning document")
+    | _objects(PLAN, "plan document")
     | _objects(SIMULATION, "simulation document")
     | _objects(SCHEMA, "document")
     | _objects(ACCURACY, "accuracy document")
@@ -130,6 +136,7 @@ _VALIDATORS |= dict.fromkeys(
 ) | dict.fromkeys(_objects(ABILITIES, "abilities document"), Draft202012Validator(ABILITIES))
 _VALIDATORS |= dict.fromkeys(_objects(SCALE, "scale document"), SCALE_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(TUNING, "tuning document"), TUNING_VALIDATOR)
+_VALIDATORS |= dict.fromkeys(_objects(PLAN, "plan document"), PLAN_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(FLIPS, "flips document"), FLIPS_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(SIMULATION, "simulation document"), SIMULATION_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(NEXT, "next document"), NEXT_VALIDATOR)
@@ -409,6 +416,37 @@ _EVERYTHING = (
     "--warning-lead 2s --warning-coverage 40% --kinds 0:50%,1:40%,3:8%,all:2% --hiccup-every 1h "
     "--hiccup-length 10s --silent 80% --repair 8h --spares-up-to 3 --nodes 16 --tiers-up-to 3"
 )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        "",
+        "--class divergence=5d --max-wrong 1%",
+        "--class divergence=5d --class straggler=1d,factor=2,length=1h --class hang=9d,recovery=1m "
+        "--monitor digest:cost=9ms,miss=1%,false=1e-9 --monitor stragglers:cost=1ms,miss=0,false=0 "
+        "--mechanism ft1,ft5",
+    ],
+)
+def test_the_schema_of_plans_knows_every_code(
+    more: str, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Draft202012Validator.check_schema(PLAN)
+    assert PLAN["properties"]["format"]["const"] == PLAN_FORMAT
+    assert PLAN["properties"]["version"]["const"] == PLAN_VERSION
+    definitions = PLAN["$defs"]
+    assert definitions["scenario"] == SCHEMA["$defs"]["scenario"]
+    assert definitions["class_cost"]["properties"]["class"]["enum"] == [*FailureClass]
+    beside = [each for each in FailureClass if each is not FailureClass.CRASH]
+    assert definitions["stated_class"]["properties"]["class"]["enum"] == beside
+    watched = definitions["monitor_miss"]["properties"]["class"]["enum"]
+    assert watched == [FailureClass.STRAGGLER, *CORRUPTING]
+    asked = f"plan --architecture a2 {_SMALL} {more} --format json"
+    assert cli.run(asked.split()) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=_refuse)
+    assert [f"{e.json_path}: {e.message}" for e in PLAN_VALIDATOR.iter_errors(document)] == []
+    for key in document:
+        assert not PLAN_VALIDATOR.is_valid({k: v for k, v in document.items() if k != key})
 
 
 @pytest.mark.parametrize(
