@@ -99,7 +99,14 @@ _OUTCOMES = {
     RunOutcome.HANG: "training hung",
     RunOutcome.INFEASIBLE: "it cannot run",
 }
-_PHASES = {"starting": "while starting", "forming-groups": "while groups were formed"}
+_PHASES = {
+    "starting": "while starting",
+    "forming-groups": "while groups were formed",
+    "noticing": "while it noticed a loss",
+    "electing": "while others were elected",
+    "restoring": "while states were restored",
+    "checking": "while states were checked",
+}
 
 
 def headline(record: Record, mechanism: Mechanism | None) -> str:
