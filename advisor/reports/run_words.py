@@ -145,7 +145,8 @@ def _when(fault: FaultPart) -> str:
 
 
 def _survivors(record: Record) -> int:
-    struck = {fault.rank for fault in record.faults if fault.fired}
+    lost = {each.rank for each in record.ranks if each.end not in ("finished", "stopped")}
+    struck = lost & {fault.rank for fault in record.faults if fault.fired}
     return sum(each.rank not in struck for each in record.ranks)
 
 
