@@ -40,7 +40,7 @@ def fitting(kind: FaultKind) -> list[str]:
 @pytest.mark.parametrize("kind", ON_STORAGE)
 def test_faults_of_storage_need_a_mechanism_that_writes_to_it(kind: FaultKind) -> None:
     assert fitting(kind) == ["ft1", "ft3"]
-    with pytest.raises(UsageError, match=r"needs a mechanism that writes to storage: ft1, ft3, not"):
+    with pytest.raises(UsageError, match="needs a mechanism that writes to storage: ft1, ft3, not"):
         check(kind, "a2", "ft2")
 
 

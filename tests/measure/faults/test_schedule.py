@@ -122,7 +122,7 @@ def straggler(**params: object) -> list[dict[str, object]]:
         ([{"rank": 1, "kind": "partial-restore", "step": 0}], "needs a step, 1 or more"),
         ([{"rank": 1, "kind": "partial-restore", "time_s": 1}], "needs a step, 1 or more"),
         ([{"rank": 1, "step": 1, "params": {"warning": "lost"}}], "a lost warning is of an annou"),
-        ([{"rank": 1, "step": 1, "lead_s": 1, "params": {"warning": "no"}}], "one of lost, late, f"),
+        ([{"rank": 1, "step": 1, "lead_s": 1, "params": {"warning": "no"}}], "one of lost, late"),
         ([{"rank": 1, "step": 1, "params": []}], "params must be an object"),
         ([{"rank": 1, "step": n, "lead_s": 1, **FALSE} for n in (1, 2)], "announced twice"),
         ([7], "must be an object"),
@@ -285,8 +285,8 @@ def test_a_false_alarm_of_every_rank_leaves_all(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("warning", "warned_s", "ends"), [(None, 2.0, True), ("lost", None, True),
-                                      ("late", 0.2, True), ("false", 2.0, False)]
+    ("warning", "warned_s", "ends"),
+    [(None, 2.0, True), ("lost", None, True), ("late", 0.2, True), ("false", 2.0, False)],
 )
 def test_what_is_heard_of_an_announced_fault(
     warning: str | None, warned_s: float | None, ends: bool
