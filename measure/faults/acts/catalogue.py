@@ -1,10 +1,11 @@
 """Which act carries out which kind of fault."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from measure.faults.acts.act import Act, Scene, Told
 from measure.faults.acts.memory import FlipReplica
-from measure.faults.acts.slowness import Straggler
+from measure.faults.acts.slowness import straggler
 from measure.faults.acts.storage import (
     CorruptManifest,
     CorruptShard,
@@ -31,9 +32,9 @@ class StoreLoss(Act):
         told({})
 
 
-ACTS: Mapping[FaultKind, type[Act]] = {
+ACTS: Mapping[FaultKind, Callable[[Mapping[str, Any], int], Act]] = {
     FaultKind.STORE_LOSS: StoreLoss,
-    FaultKind.STRAGGLER: Straggler,
+    FaultKind.STRAGGLER: straggler,
     FaultKind.SKIPPED_UPDATE: SkippedUpdate,
     FaultKind.WRONG_RNG: WrongRng,
     FaultKind.PARTIAL_RESTORE: PartialRestore,
@@ -47,3 +48,4 @@ ACTS: Mapping[FaultKind, type[Act]] = {
     FaultKind.MISSING_SHARD: MissingShard,
     FaultKind.CORRUPT_MANIFEST: CorruptManifest,
 }
+"""Each makes its act of the params and the ordinal of the event."""

@@ -11,7 +11,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(90)]
 
 VICTIM = 1
 PARAMETERS, OPTIMIZER, RNG = "model.parameters.", "optimizer.", "rng."
-GRADIENT, PARAMETER, BUFFER, SKIPPED, DRAWN, PARTIAL, SLOW = 2, 4, 6, 8, 10, 13, 15
+GRADIENT, PARAMETER, BUFFER, SKIPPED, DRAWN, PARTIAL, SLOW, LINK = 2, 4, 6, 8, 10, 13, 15, 19
+LINKED = {"factor": 5.0, "what": "network", "steps": 10}
 EVENTS = (
     FaultEvent(VICTIM, FaultKind.FLIP_GRADIENT, step=GRADIENT, params={"bit": 22}),
     FaultEvent(VICTIM, FaultKind.FLIP_PARAMETER, step=PARAMETER, params={"bit": 10}),
@@ -20,8 +21,9 @@ EVENTS = (
     FaultEvent(VICTIM, FaultKind.WRONG_RNG, step=DRAWN),
     FaultEvent(VICTIM, FaultKind.PARTIAL_RESTORE, step=PARTIAL),
     FaultEvent(VICTIM, FaultKind.STRAGGLER, step=SLOW, params={"factor": 3.0, "steps": 2}),
+    FaultEvent(VICTIM, FaultKind.STRAGGLER, step=LINK, params=LINKED),
 )
-STEPS = 19
+STEPS = 32
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +107,14 @@ def test_a_straggler_takes_its_factor_and_stops_when_it_is_over(ranks: list[Trai
     assert min(mine.steps_s[SLOW : SLOW + 2]) >= said["pause_s"]
     assert mine.hooks == 0
     assert ranks[0].events == []
+
+
+def test_a_slow_network_is_limited_by_the_kernel(ranks: list[Trained]) -> None:
+    """What is sent in ten steps takes five times as long; a burst or two may pass at once."""
+    mine, said = ranks[VICTIM], ranks[VICTIM].events[7]
+    assert said["connections"] >= 1
+    slow_s = sum(mine.steps_s[LINK + 1 : LINK + 11])
+    assert slow_s >= 0.5 * 10 * 5.0 * said["usual_s"]
 
 
 def test_a_worker_without_an_optimizer_hands_in_its_flipped_gradient(tmp_path: Path) -> None:
