@@ -143,9 +143,7 @@ class AfterFirst(Part):
 
 
 class AtPhase(Part):
-    phase: Literal[
-        "starting", "forming-groups", "noticing", "electing", "restoring", "checking"
-    ]
+    phase: Literal["starting", "forming-groups", "noticing", "electing", "restoring", "checking"]
 
 
 class DetectionPart(Part):

@@ -105,9 +105,7 @@ def test_a_lost_store_hangs_nobody(
 @pytest.mark.soak
 @pytest.mark.parametrize("mechanism", ["ft1", "ft2"])
 @pytest.mark.parametrize("architecture", ["a1-sync", "a1-async"])
-def test_a_lost_server_is_recovered_from(
-    tmp_path: Path, architecture: str, mechanism: str
-) -> None:
+def test_a_lost_server_is_recovered_from(tmp_path: Path, architecture: str, mechanism: str) -> None:
     """A1 async is left to go on by itself unless somebody asks for a way; FT2 needs a group that
     it has not."""
     if (architecture, mechanism) == ("a1-async", "ft2"):

@@ -41,9 +41,7 @@ def test_each_is_said_by_its_victim_alone_and_once(ranks: list[Trained]) -> None
 
 def test_nothing_happens_to_the_others(ranks: list[Trained]) -> None:
     for rank in (ranks[0], ranks[2]):
-        assert [
-            step for step in range(STEPS) if changed(rank.left[step], rank.struck[step])
-        ] == []
+        assert [step for step in range(STEPS) if changed(rank.left[step], rank.struck[step])] == []
 
 
 def test_a_flipped_gradient_reaches_one_element_of_one_rank(ranks: list[Trained]) -> None:
