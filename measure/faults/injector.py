@@ -22,6 +22,8 @@ _SIGNALS = {
     FaultKind.COORDINATOR_LOSS: signal.SIGKILL,
     FaultKind.HANG: signal.SIGSTOP,
 }
+_NOT_TOLD = (RecoveryPhase.NOTICING, RecoveryPhase.ELECTING)
+"""Phases before the next order, which says what has struck."""
 _STEPS_REMEMBERED = 8
 
 
@@ -135,11 +137,11 @@ class Injector:
         return event.rank == self._place and ordinal in self._pending
 
     def _is_turn(self, ordinal: int) -> bool:
-        """Whether a phase counts: of the recovery from event 0, once that has struck. (Who notices
-        that it has was not told so yet.)"""
+        """Whether a phase counts: of the recovery from event 0, once that has struck. Who has
+        just noticed that was not told so."""
         event, first = self._schedule.events[ordinal], self._schedule.events[0]
         of_the_start = event.phase is StartPhase.STARTING or first.phase is not None
-        return of_the_start or event.phase is RecoveryPhase.NOTICING or 0 not in self._pending
+        return of_the_start or event.phase in _NOT_TOLD or 0 not in self._pending
 
     def _struck(self) -> Iterator[Act]:
         """The acts whose faults have struck; some last for one step."""

@@ -396,7 +396,7 @@ def _really_fired(run: Run, slot: int, event: FaultEvent) -> bool:
     view = run.seen.ranks[slot]
     if event.kind.strikes_a_node:
         return view.node is not None and run.seen.nodes[view.node].lost == event.kind.value
-    if event.kind is FaultKind.CRASH:
+    if event.kind in (FaultKind.CRASH, FaultKind.COORDINATOR_LOSS):
         return view.exit_code == _SIGKILL and (view.given_up or not view.killed_by_supervisor)
     if event.kind is FaultKind.EXCEPTION:
         raised = run.logs[slot].first("raised", injected=True)

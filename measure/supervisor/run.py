@@ -281,13 +281,16 @@ class Supervisor:
         """The store has died, and another takes its place, empty: the group is formed anew, as
         after a loss. Who goes on by itself, or is brought back by nothing, needs none meanwhile."""
         assert self._store is not None
+        if self._traits.way is not None and not self._traits.continues:
+            self._break_off()
         self._store.start()
-        if self._traits.way is None or self._traits.continues:
-            return
+
+    def _break_off(self) -> None:
+        """Nobody is lost, and still the training is to be brought back."""
+        self._growing = False
         if self._lost_at is None:
             self._lost_at = time.monotonic()
             self._on_phase("detecting")
-        self._growing = False
         if self._traits.way is Way.RESTART:
             self._start_anew()
         else:

@@ -204,12 +204,13 @@ def test_a_phase_of_the_recovery_comes_after_the_first_fault(
         injector.at_phase(phase)
 
 
-def test_who_notices_a_loss_was_told_of_none(tmp_path: Path) -> None:
-    second = FaultEvent(1, FaultKind.EXCEPTION, phase=RecoveryPhase.NOTICING)
+@pytest.mark.parametrize("phase", [RecoveryPhase.NOTICING, RecoveryPhase.ELECTING])
+def test_who_notices_a_loss_was_told_of_none(tmp_path: Path, phase: RecoveryPhase) -> None:
+    second = FaultEvent(1, FaultKind.EXCEPTION, phase=phase)
     injector = in_phases(tmp_path, FaultEvent(2, step=3), second)
     injector.at_phase(StartPhase.FORMING_GROUPS)
     with pytest.raises(InjectedError):
-        injector.at_phase(RecoveryPhase.NOTICING)
+        injector.at_phase(phase)
 
 
 def test_where_fault_0_strikes_at_the_start_so_do_the_others(tmp_path: Path) -> None:
