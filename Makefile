@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak slurm exposure matrix overheads leads resume calibration validation screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak slurm faults exposure matrix overheads leads resume calibration validation screenshots data clean
 
 help:
 	@echo "make demo       measure this machine for two minutes, recommend for it and for the paper's"
@@ -16,6 +16,7 @@ help:
 	@echo "make benchmark  the performance figures, as ratios"
 	@echo "make soak       hundreds of real runs under faults, one after the other"
 	@echo "make campaigns-soak  a campaign whose controller is killed 50 times"
+	@echo "make faults     every kind of fault in a real run"
 	@echo "make slurm      a real SLURM of three nodes, every way in which a task ends; torchrun"
 	@echo "make exposure   what a lost worker does to each architecture on this machine"
 	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
@@ -115,6 +116,10 @@ campaigns-soak: measuring
 # A real SLURM of three nodes, and every way in which a task, a node or a controller ends; two torchruns.
 slurm: measuring
 	$(BIN)/python -m pytest tests/slurm tests/hosts/test_torchrun.py
+
+# Every kind of fault in a real run, second faults at each phase of a recovery, wrong warnings.
+faults: measuring
+	$(BIN)/python -m pytest tests/measure/faults
 
 # The paper's Tables V and VI and its Fig. 2 on this machine, about 15 minutes on two idle cores.
 MEASURE := $(BIN)/advisor measure --profile cpu --device cpu --db $(DEMO)/exposure.db \

@@ -143,18 +143,41 @@ class AfterFirst(Part):
 
 
 class AtPhase(Part):
-    phase: Literal["starting", "forming-groups"]
+    phase: Literal["starting", "forming-groups", "noticing", "electing", "restoring", "checking"]
 
 
 class DetectionPart(Part):
     rank: Whole
     after_s: FromZero
-    how: Literal["connection closed", "group timeout", "supervisor", "time limit", "raised"]
+    how: Literal[
+        "connection closed", "group timeout", "supervisor", "time limit", "raised", "monitor"
+    ]
 
 
 class FaultPart(Part):
     ordinal: Whole
-    kind: Literal["crash", "hang", "exception", "node-crash", "partition"]
+    kind: Literal[
+        "crash",
+        "hang",
+        "exception",
+        "node-crash",
+        "partition",
+        "coordinator-loss",
+        "store-loss",
+        "straggler",
+        "skipped-update",
+        "wrong-rng",
+        "partial-restore",
+        "flip-parameter",
+        "flip-gradient",
+        "flip-buffer",
+        "flip-replica",
+        "full-storage",
+        "slow-storage",
+        "corrupt-shard",
+        "missing-shard",
+        "corrupt-manifest",
+    ]
     rank: Whole
     planned: AtTime | AtStep | AfterFirst | AtPhase
     lead_s: FromZero | None

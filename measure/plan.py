@@ -9,6 +9,7 @@ from measure.architectures import registry as architectures
 from measure.architectures.catalogue import ARCHITECTURES
 from measure.campaign import Cell, Plan
 from measure.errors import UsageError
+from measure.faults.needs import check_pair
 from measure.faults.schedule import FaultKind, Schedule, read_schedule
 from measure.faults.traces import NO_FAULT, PAPER_TRACES, trace_named
 from measure.interfaces.capabilities import (
@@ -207,6 +208,7 @@ def _cell(
     if classify(entry, mechanism).status == MissingMeans.DEGENERATE.value:
         return None
     schedule = _schedule(request, trace, profile, mechanism.wants_warning)
+    check_pair(schedule, entry, mechanism)
     way = _way(request, entry, mechanism)
     workload_name = request.workload or entry.default_workload
     if workload_name not in entry.workloads:
@@ -265,11 +267,12 @@ def _way(request: Request, entry: ArchitectureEntry, mechanism: MechanismEntry) 
 
 def _spares(request: Request, schedule: Schedule) -> int:
     """One for each lost rank; for a lost node so many on each that those on the others suffice."""
-    of_nodes = [event for event in schedule.events if event.kind.strikes_a_node]
+    ending = [event for event in schedule.events if event.ends_its_rank]
+    of_nodes = [event for event in ending if event.kind.strikes_a_node]
     if not of_nodes:
-        return len(schedule.events)
+        return len(ending)
     each = spares_for_a_node(request.world_size, request.nodes)
-    return len(schedule.events) - len(of_nodes) + each * len(of_nodes)
+    return len(ending) - len(of_nodes) + each * len(of_nodes)
 
 
 def _group_timeout_s(request: Request, profile: Profile) -> float:

@@ -18,6 +18,21 @@ FAULT_WORDS = {
     "exception": "raised an error",
     "node-crash": "was lost with its node",
     "partition": "was cut off with its node",
+    "coordinator-loss": "was killed, and with it the coordinator",
+    "store-loss": "saw the store killed",
+    "straggler": "became slow",
+    "skipped-update": "lost an update",
+    "wrong-rng": "drew other random numbers",
+    "partial-restore": "fell back in part",
+    "flip-parameter": "had a bit of a parameter flipped",
+    "flip-gradient": "had a bit of a gradient flipped",
+    "flip-buffer": "had a bit of a buffer flipped",
+    "flip-replica": "had a bit of a replica flipped",
+    "full-storage": "found its storage full",
+    "slow-storage": "found its storage slow",
+    "corrupt-shard": "had its shard damaged",
+    "missing-shard": "lost its shard",
+    "corrupt-manifest": "saw the manifest damaged",
 }
 MOST_FAULTS = 6
 """How many faults are marked: more lines than these nobody can tell apart."""

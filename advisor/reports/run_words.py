@@ -99,7 +99,14 @@ _OUTCOMES = {
     RunOutcome.HANG: "training hung",
     RunOutcome.INFEASIBLE: "it cannot run",
 }
-_PHASES = {"starting": "while starting", "forming-groups": "while groups were formed"}
+_PHASES = {
+    "starting": "while starting",
+    "forming-groups": "while groups were formed",
+    "noticing": "while it noticed a loss",
+    "electing": "while others were elected",
+    "restoring": "while states were restored",
+    "checking": "while states were checked",
+}
 
 
 def headline(record: Record, mechanism: Mechanism | None) -> str:
@@ -138,7 +145,8 @@ def _when(fault: FaultPart) -> str:
 
 
 def _survivors(record: Record) -> int:
-    struck = {fault.rank for fault in record.faults if fault.fired}
+    lost = {each.rank for each in record.ranks if each.end not in ("finished", "stopped")}
+    struck = lost & {fault.rank for fault in record.faults if fault.fired}
     return sum(each.rank not in struck for each in record.ranks)
 
 

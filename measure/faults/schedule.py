@@ -9,18 +9,34 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
 from measure.errors import UsageError
+from measure.faults import params as known_params
+from measure.faults.kinds import FaultKind, Phase, RecoveryPhase, StartPhase, Warned
 from measure.nodes.placement import ranks_beside
+
+__all__ = [
+    "FaultEvent",
+    "FaultKind",
+    "RecoveryPhase",
+    "Schedule",
+    "StartPhase",
+    "check",
+    "parse",
+    "read_schedule",
+    "victims_of",
+]
 
 SCHEMA = "failbench-faults"
 VERSION = 1
 _LARGEST_FILE_BYTES = 1_000_000
+_LATE_SHARE = 0.1
+"""What is left of its lead when a late warning comes."""
 _Code = TypeVar("_Code", bound=StrEnum)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@-]{0,79}")
 _NAME_WORDS = "letters, digits, spaces and . _ - (1 to 80)"
@@ -28,35 +44,9 @@ _LONGEST_NAME = 60
 _KEYS = {"schema", "version", "name", "spacing_s", "events"}
 _WHEN = ("time_s", "step", "after_s", "phase")
 _EVENT_KEYS = {"rank", "kind", *_WHEN, "lead_s", "params"}
-
-
-class FaultKind(StrEnum):
-    """What happens to the victim, which does it to itself, or to the node that it is on."""
-
-    CRASH = "crash"
-    """SIGKILL: fail-stop, nothing is flushed, no handler runs."""
-    HANG = "hang"
-    """SIGSTOP: alive, its sockets open, but silent."""
-    EXCEPTION = "exception"
-    """Its training code raises; the process ends by itself, with a traceback."""
-    NODE_CRASH = "node-crash"
-    """The node is lost: SIGKILL of its agent and of all its ranks, and what its memory held."""
-    PARTITION = "partition"
-    """The node's link is cut: its ranks live, and reach nobody."""
-
-    @property
-    def strikes_a_node(self) -> bool:
-        """Whether all ranks of a node are lost with the one that is named."""
-        return self in (FaultKind.NODE_CRASH, FaultKind.PARTITION)
-
-
-class StartPhase(StrEnum):
-    """A part of a run before its first step, at which a fault may strike."""
-
-    STARTING = "starting"
-    """The process is up and has met nobody yet."""
-    FORMING_GROUPS = "forming-groups"
-    """Its peers may be waiting for it in the formation of groups."""
+_PHASES: Mapping[str, Phase] = {
+    phase.value: phase for phases in (StartPhase, RecoveryPhase) for phase in phases
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +59,33 @@ class FaultEvent:
     time_s: float | None = None
     step: int | None = None
     after_s: float | None = None
-    phase: StartPhase | None = None
+    phase: Phase | None = None
     lead_s: float | None = None
     """How long ahead every rank is warned; None: unannounced. With `step`, the warning comes at
     that step and the fault so much later, since nobody knows when a step will be."""
     params: Mapping[str, Any] = field(default_factory=dict)
+    """What the kind takes beside (measure.faults.params)."""
 
     def planned(self) -> dict[str, Any]:
         """When it is to strike, as it stands in records."""
         return {key: getattr(self, key) for key in _WHEN if getattr(self, key) is not None}
+
+    @property
+    def warned(self) -> Warned | None:
+        """What is wrong with the warning of it; None: nothing."""
+        return Warned(self.params["warning"]) if "warning" in self.params else None
+
+    @property
+    def ends_its_rank(self) -> bool:
+        """Whether the rank is lost by it: not by a false alarm, nor by what it survives."""
+        return self.kind.ends_its_rank and self.warned is not Warned.FALSE
+
+    @property
+    def warned_s(self) -> float | None:
+        """How long ahead the ranks hear of it; None: not at all."""
+        if self.lead_s is None or self.warned is Warned.LOST:
+            return None
+        return self.lead_s * (_LATE_SHARE if self.warned is Warned.LATE else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +166,7 @@ def check(schedule: Schedule, world_size: int, nodes: int = 1) -> None:
     """Raises UsageError unless every event can happen in a run of `world_size` ranks on `nodes`
     nodes."""
     for number, event in enumerate(schedule.events):
+        _check_kind(event, f"event {number}")
         _check_lead(event, f"event {number}")
         if not 0 <= event.rank < world_size:
             raise UsageError(
@@ -173,15 +182,21 @@ def check(schedule: Schedule, world_size: int, nodes: int = 1) -> None:
     for rank in victims:
         if victims.count(rank) > 1:
             raise UsageError(f"rank {rank} fails twice; a rank that is gone cannot fail again")
+    announced = [event.rank for event in schedule.events if event.lead_s is not None]
+    for rank in announced:
+        if announced.count(rank) > 1:
+            raise UsageError(f"rank {rank} is announced twice: one warning is about one rank")
     follow = any(event.after_s is not None for event in schedule.events)
     if follow and schedule.events[0].kind is FaultKind.HANG:
-        raise UsageError("after_s needs an event 0 that ends its rank: any kind but hang")
+        raise UsageError("after_s needs an event 0 that somebody hears of: any kind but hang")
     if len(victims) >= world_size:
         raise UsageError(f"all {world_size} ranks fail: at least one must be left")
 
 
 def victims_of(event: FaultEvent, world_size: int, nodes: int) -> list[int]:
     """The ranks that are lost by this fault, as long as each is where it began."""
+    if not event.ends_its_rank:
+        return []
     if event.kind.strikes_a_node:
         return ranks_beside(event.rank, world_size, nodes)
     return [event.rank]
@@ -197,15 +212,17 @@ def _event(number: int, found: object) -> FaultEvent:
             f"{where}: unknown key {sorted(unknown)[0]!r}:"
             f" known are {', '.join(sorted(_EVENT_KEYS))}"
         )
+    kind = _choice(found, "kind", {each.value: each for each in FaultKind}, where)
+    kind = kind or FaultKind.CRASH
     event = FaultEvent(
         rank=_whole(found, "rank", where, required=True) or 0,
-        kind=_choice(found, "kind", FaultKind, where) or FaultKind.CRASH,
+        kind=kind,
         time_s=_number(found, "time_s", where),
         step=_whole(found, "step", where),
         after_s=_number(found, "after_s", where),
-        phase=_choice(found, "phase", StartPhase, where),
+        phase=_choice(found, "phase", _PHASES, where),
         lead_s=_number(found, "lead_s", where),
-        params=_params(found, where),
+        params=known_params.checked(kind, found.get("params", {}), where),
     )
     _check_when(number, event, where)
     return event
@@ -216,7 +233,30 @@ def _check_when(number: int, event: FaultEvent, where: str) -> None:
         raise UsageError(f"{where}: give exactly one of {', '.join(_WHEN)}")
     if event.after_s is not None and number == 0:
         raise UsageError(f"{where}: after_s counts from event 0, which needs another time")
+    if isinstance(event.phase, RecoveryPhase) and number == 0:
+        raise UsageError(
+            f"{where}: {event.phase.value} is a phase of the recovery from event 0, which needs"
+            " another time"
+        )
+    _check_kind(event, where)
     _check_lead(event, where)
+
+
+def _check_kind(event: FaultEvent, where: str) -> None:
+    kind = event.kind
+    survived = not kind.ends_its_rank
+    if (kind.strikes_a_node or survived) and event.phase is not None:
+        raise UsageError(f"{where}: a {kind.value} strikes while training, not at a phase")
+    if survived and event.lead_s is not None:
+        raise UsageError(
+            f"{where}: a {kind.value} cannot be announced: only what ends its rank can be"
+        )
+    if event.warned is not None and event.lead_s is None:
+        raise UsageError(
+            f"{where}: a {event.warned.value} warning is of an announced fault: give lead_s"
+        )
+    if kind is FaultKind.PARTIAL_RESTORE and not event.step:
+        raise UsageError(f"{where}: a {kind.value} needs a step, 1 or more")
 
 
 def _check_lead(event: FaultEvent, where: str) -> None:
@@ -226,17 +266,8 @@ def _check_lead(event: FaultEvent, where: str) -> None:
             f"{where}: the lead of {event.lead_s:g} s must be at most {ahead:g} s, the time of the"
             " fault"
         )
-    if event.kind.strikes_a_node and event.phase is not None:
-        raise UsageError(f"{where}: a {event.kind.value} strikes while training, not at a phase")
     if event.lead_s is not None and event.phase is not None:
-        raise UsageError(f"{where}: a fault before training starts cannot be announced")
-
-
-def _params(found: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    params = found.get("params", {})
-    if params != {}:
-        raise UsageError(f"{where}: params must be empty: no kind of fault takes any")
-    return {}
+        raise UsageError(f"{where}: a fault at a phase cannot be announced")
 
 
 def _number(found: Mapping[str, Any], key: str, where: str) -> float | None:
@@ -259,14 +290,15 @@ def _whole(found: Mapping[str, Any], key: str, where: str, *, required: bool = F
     return value
 
 
-def _choice(found: Mapping[str, Any], key: str, codes: type[_Code], where: str) -> _Code | None:
+def _choice(
+    found: Mapping[str, Any], key: str, known: Mapping[str, _Code], where: str
+) -> _Code | None:
     value = found.get(key)
     if value is None:
         return None
-    known: Sequence[str] = [code.value for code in codes]
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise UsageError(f"{where}: unknown {key} {value!r}: known are {', '.join(known)}")
-    return codes(value)
+    return known[value]
 
 
 def _without_none(event: FaultEvent) -> dict[str, Any]:

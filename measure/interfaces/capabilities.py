@@ -96,6 +96,12 @@ class MechanismEntry:
         return any(part.cadence is Cadence.PERIODIC for part in self.parts or (self,))
 
     @property
+    def writes_to_storage(self) -> bool:
+        """Whether its periodic saves go to files, and not to the memory of peers."""
+        parts = self.parts or (self,)
+        return any(part.cadence is Cadence.PERIODIC and not part.replicas for part in parts)
+
+    @property
     def works_while_training(self) -> bool:
         """Whether it costs anything while nothing fails or is announced."""
         busy = (Cadence.PERIODIC, Cadence.EVERY_STEP)

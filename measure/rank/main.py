@@ -18,8 +18,9 @@ import torch
 
 from measure.architectures import registry as architectures
 from measure.errors import InfeasibleError
+from measure.faults.acts.act import Scene
 from measure.faults.injector import InjectedError, Injector
-from measure.faults.schedule import FaultKind, StartPhase
+from measure.faults.kinds import FaultKind, RecoveryPhase, StartPhase
 from measure.interfaces.architecture import Architecture
 from measure.interfaces.capabilities import ArchitectureEntry, Capability
 from measure.interfaces.mechanism import Mechanism, Surroundings
@@ -128,7 +129,7 @@ class _Rank:
     ) -> None:
         self.job, self.place, self.pipe, self.log = job, place, pipe, log
         self.heartbeat = Heartbeat(place.heartbeats, slot)
-        self.injector = Injector(job.schedule, slot, log, self._strike_node)
+        self.injector = Injector(job.schedule, slot, log, self._strike_node, self._struck)
         self.groups: ProcessGroups | None = None
         self.loop: TrainingLoop | None = None
         self.freeing: _Freeing | None = None
@@ -161,7 +162,6 @@ class _Rank:
 
     def _serve(self, order: dict[str, Any]) -> None:
         """One generation: forms its groups, builds, restores, trains to the end."""
-        self.injector.at_phase(StartPhase.FORMING_GROUPS)
         first = self._join(order)
         train = self.inbox.next_order()
         if train["said"] != "train":  # another rank was lost meanwhile: this generation is over
@@ -182,6 +182,7 @@ class _Rank:
         generation = order["generation"]
         armed = {int(ordinal): at for ordinal, at in order["armed"].items()}
         self.injector.take(order["place"], order["pending"], armed)
+        self.injector.at_phase(StartPhase.FORMING_GROUPS)
         if order["training_at"] is not None:
             self.injector.training_started(order["training_at"])
         context = self._context(order)
@@ -206,6 +207,10 @@ class _Rank:
         self.mechanism.attach(architecture, surroundings)
         shared_bytes = segment_names.held_bytes(surroundings.run_key, context.rank, self.place.node)
         self.log.write("attached", generation=generation, shared_bytes=shared_bytes)
+        scene = Scene(architecture, self.place.folder, self.job.run_key(), self.place.node)
+        self.injector.attach(scene)
+        if generation:
+            self.injector.at_phase(RecoveryPhase.RESTORING)
         step, source, proof = self._restored(architecture, surroundings)
         self.log.write("restored", generation=generation, step=step, source=source)
         optimizer = architecture.state().optimizer
@@ -214,6 +219,8 @@ class _Rank:
         )
         batch = architecture.state().loader.global_batch
         say(self.pipe, "built", step=step, proof=proof, source=source, global_batch=batch)
+        if generation:
+            self.injector.at_phase(RecoveryPhase.CHECKING)
         return step
 
     def _restored(
@@ -286,6 +293,9 @@ class _Rank:
         interfaces = (place.interface, place.recovery_interface)
         strike(kind, self.job.run_key(), place.node, place.agent, interfaces)
 
+    def _struck(self, ordinal: int) -> None:
+        say(self.pipe, "struck", ordinal=ordinal)
+
     def _leave(self) -> None:
         """Lets go of the generation that is over, before the next one."""
         if self.groups is None:
@@ -296,6 +306,7 @@ class _Rank:
         try:
             self._detach()
             self.loop = None
+            self.injector.detach()
             self.groups.close()
         finally:
             freeing.end()
@@ -324,6 +335,8 @@ class _Rank:
     def _stopped(self, error: Exception) -> None:
         """Reports a lost peer. The groups stay open until the next order: closing them would tell
         the neighbours, who have to notice by themselves."""
+        if not isinstance(error, PausedError):
+            self.injector.at_phase(RecoveryPhase.NOTICING)
         how = "regroup" if isinstance(error, PausedError) else _how_noticed(error)
         if self.inbox.told_of_loss and how != "group timeout":
             how = "supervisor"
@@ -332,6 +345,8 @@ class _Rank:
         traceback.clear_frames(error.__traceback__)
         self._is_free()
         self._say_stopped(how, said, stuck=False)
+        if how != "regroup":
+            self.injector.at_phase(RecoveryPhase.ELECTING)
 
     def _stuck(self) -> None:
         """Nothing will set the training thread free but the group's own timeout: somebody else has

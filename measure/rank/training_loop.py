@@ -53,6 +53,7 @@ class TrainingLoop:
         self._pass_on()
         begin = time.monotonic()
         result = self.architecture.step()
+        self.injector.after_step(time.monotonic() - begin)
         if step == self._first:
             self.mechanism.first_step_done(step)
         if self.rests is None or not self.rests(step):

@@ -164,7 +164,9 @@ def _undone_by(number: int, at: Generation, answers: Sequence[Answered]) -> int 
 def _known_s(faults: Sequence[Fault], at_s: float) -> float:
     """When all who had to act knew of the fault that ended the training; never, where nobody
     can say so."""
-    fault = next(fault for fault in faults if fault.fired and fault.at_s == at_s)
+    fault = next((fault for fault in faults if fault.fired and fault.at_s == at_s), None)
+    if fault is None:  # the training stopped by itself then, for what a rank had survived
+        return at_s
     if fault.detected_s is None or fault.censored:
         return float("inf")
     return fault.at_s + fault.detected_s

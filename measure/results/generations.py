@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from measure.results.rank_log import Event, RankLog
 from measure.results.recoveries import Answered
-from measure.results.verdict import Fault, Run, struck_ranks, went_on
+from measure.results.verdict import Fault, Run, struck_ranks, survivors_of, went_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +43,31 @@ def generations(run: Run, answers: Sequence[Answered], faults: Sequence[Fault]) 
 
 
 def halted_at(run: Run, answers: Sequence[Answered], faults: Sequence[Fault]) -> float | None:
-    """When the fault struck that ended the training for good; None where it went on, or no fault
-    ended it."""
+    """When the fault struck that ended the training for good, or, where its rank survived it, when
+    the training stopped for it; None where it went on, or no fault ended it."""
     if went_on(run):
         return None
     mine = {fault.ordinal for answer in answers for fault in answer.faults}
     open_faults = [f for f in faults if f.fired and f.ordinal not in mine]
+    ending = [f for f in open_faults if f.event.ends_its_rank]
+    if open_faults and not ending:
+        return _stopped_at(run)
+    open_faults = ending
     if run.job.goes_on_alone(run.entry):
         # One fault may have cost a worker only: the one that ended it all had no steps after it.
         last_begin_s = max((s.begin_s for log in run.logs for s in log.steps), default=0.0)
         open_faults = [f for f in open_faults if f.at_s > last_begin_s] or open_faults[-1:]
     return min((fault.at_s for fault in open_faults), default=None)
+
+
+def _stopped_at(run: Run) -> float:
+    """When the first of those whom no fault had ended stopped for good; the end of the run, where
+    none did."""
+    stops = []
+    for view in survivors_of(run):
+        last = [e for e in run.logs[view.rank].events if e["event"] in ("stopped", "training")][-1:]
+        stops += [event["t"] for event in last if event["event"] == "stopped"]
+    return min(stops, default=run.ended_s)
 
 
 def events_in(log: RankLog, generation: int) -> Iterator[Event]:

@@ -25,7 +25,7 @@ def nodes_of(run: Run, faults: Sequence[Fault]) -> dict[str, Any]:
 def failure_domain(faults: Sequence[Fault]) -> str | None:
     """The largest of what the faults took at once: `node`, or `rank` with what its memory held;
     None where none struck."""
-    fired = [fault.event.kind for fault in faults if fault.fired]
+    fired = [f.event.kind for f in faults if f.fired and f.event.ends_its_rank]
     if any(kind.strikes_a_node for kind in fired):
         return "node"
     return "rank" if fired else None

@@ -45,13 +45,33 @@ class Answered:
 
 def answered(run: Run, faults: Sequence[Fault]) -> list[Answered]:
     """Every recovery after which training was ordered to go on, in order."""
-    found, before = [], frozenset[int]()
+    found: list[Answered] = []
+    before = frozenset[int]()
     for recovery in run.seen.recoveries:
         lost = frozenset(recovery.lost)
-        mine = (fault for fault in faults if fault.fired and fault.slot in lost - before)
+        ending = (fault for fault in faults if fault.fired and fault.event.ends_its_rank)
+        mine = [fault for fault in ending if fault.slot in lost - before]
+        if not mine and recovery.way != "grown":
+            mine = _noticed_before(run.since_began(recovery.lost_at), faults, found)
         found.append(_answered(run, recovery, sorted(mine, key=lambda fault: fault.at_s)))
         before |= lost
     return found
+
+
+def _noticed_before(
+    lost_s: float, faults: Sequence[Fault], answers: Sequence[Answered]
+) -> list[Fault]:
+    """What ranks survived and somebody noticed, which a recovery from no loss answers, unless an
+    earlier one did."""
+    known = {fault.ordinal for answer in answers for fault in answer.faults}
+    return [
+        fault
+        for fault in faults
+        if fault.detections
+        and not fault.event.ends_its_rank
+        and fault.at_s <= lost_s
+        and fault.ordinal not in known
+    ]
 
 
 def _answered(run: Run, recovery: Recovery, faults: Sequence[Fault]) -> Answered:

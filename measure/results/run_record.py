@@ -28,7 +28,7 @@ from measure.results.verdict import (
     notes_of,
     outcome_of,
     reasons_of,
-    struck_ranks,
+    struck_at,
     survivors_of,
     went_on,
 )
@@ -178,8 +178,8 @@ def _detection_alone(fault: Fault) -> list[tuple[str, float]]:
 
 def _figures(run: Run, faults: Sequence[Fault], answers: Sequence[Answered]) -> dict[str, Any]:
     """Rates, losses and memory, before and after the first fault."""
-    struck = struck_ranks(run)
-    first_fault_s = min(struck.values(), default=run.ended_s)
+    struck = struck_at(run)
+    first_fault_s = min(struck, default=run.ended_s)
     before = window(run.logs, 0.0, first_fault_s, run.job.dropped_steps)
     survivors = [run.logs[view.rank] for view in survivors_of(run)]
     noticed_s = [f.at_s + (f.detected_s or 0.0) for f in faults if f.fired]

@@ -8,7 +8,7 @@ from measure.faults.schedule import FaultEvent, FaultKind
 from measure.interfaces.capabilities import ArchitectureEntry, Way
 from measure.job_spec import Detector, JobSpec
 from measure.rank.exit_codes import RAISED
-from measure.results.rank_log import RankLog
+from measure.results.rank_log import Event, RankLog
 from measure.supervisor.observed import Ending, Observed, RankView
 from measure.supervisor.ranks import ended_by
 
@@ -135,15 +135,21 @@ def survivors_of(run: Run) -> list[RankView]:
 
 
 def struck_ranks(run: Run) -> Mapping[int, float]:
-    """The processes that a fault struck, with the time at which it fired."""
+    """The processes that a fault ended, with the time at which it fired."""
     found = {}
     for ordinal, event in enumerate(run.job.schedule.events):
         slot, said = _strike(run, ordinal)
-        if said is not None:
+        if said is not None and event.ends_its_rank:
             found[slot] = said["t"]
             for other in _lost_with(run, slot) if event.kind.strikes_a_node else []:
                 found.setdefault(other, said["t"])
     return found
+
+
+def struck_at(run: Run) -> list[float]:
+    """When faults fired, also those that their ranks survived."""
+    count = len(run.job.schedule.events)
+    return [said["t"] for n in range(count) if (said := _strike(run, n)[1]) is not None]
 
 
 def _lost_with(run: Run, slot: int) -> list[int]:
@@ -214,6 +220,8 @@ def _begun_anew(run: Run) -> list[str]:
 
 def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
     slot, said = _strike(run, ordinal)
+    if said is not None and not event.ends_its_rank:
+        return _survived(run, ordinal, event, slot, said)
     if said is None or (event.kind.strikes_a_node and not _really_fired(run, slot, event)):
         due_s = _due_s(run, event)
         return Fault(ordinal, event, False, due_s, None, (), None, False, "not_fired", slot)
@@ -245,6 +253,45 @@ def _fault(run: Run, ordinal: int, event: FaultEvent) -> Fault:
     )
 
 
+def _survived(
+    run: Run, ordinal: int, event: FaultEvent, slot: int, said: Mapping[str, Any]
+) -> Fault:
+    """A fault that its rank survived: whoever noticed it did so by a monitor, or, where it was the
+    store that was lost, as the group was left. That nobody did is no value of it."""
+    of_the_store = event.kind is FaultKind.STORE_LOSS
+    noticing = _left_the_group if of_the_store else _suspected
+    usually = "supervisor" if of_the_store else "monitor"
+    found = ((log.rank, noticing(log, said["t"])) for log in run.logs)
+    detections = tuple(
+        Detection(rank, max(0.0, noticed["t"] - said["t"]), noticed.get("how", usually))
+        for rank, noticed in found
+        if noticed is not None
+    )
+    return Fault(
+        ordinal,
+        event,
+        fired=True,
+        at_s=said["t"],
+        steps=said["steps"],
+        detections=detections,
+        detected_s=max((d.after_s for d in detections), default=None),
+        censored=False,
+        outcome=_fault_outcome(run, event, not run.seen.recoveries and went_on(run)),
+        slot=slot,
+    )
+
+
+def _suspected(log: RankLog, at_s: float) -> Event | None:
+    """The first suspicion of a monitor from an instant on."""
+    return log.first_after("suspect", at_s)
+
+
+def _left_the_group(log: RankLog, at_s: float) -> Event | None:
+    """The first stop from an instant on, if the rank did not train anew before."""
+    stopped, again = _stopped_for_a_loss(log, at_s), log.first_after("training", at_s)
+    return stopped if stopped and (again is None or stopped["t"] < again["t"]) else None
+
+
 def _all_had_stopped(run: Run, instant_s: float) -> bool:
     """Whether every survivor had stopped before, and did not train again."""
     survivors = survivors_of(run)
@@ -261,7 +308,9 @@ def _fault_outcome(run: Run, event: FaultEvent, continues: bool) -> str:
         return "degraded"
     if run.seen.recoveries and went_on(run):
         return "recovered"
-    return "coordinator_lost" if event.rank == run.entry.coordinator else "halted"
+    of_the_center = event.ends_its_rank and event.rank == run.entry.coordinator
+    is_center = of_the_center or event.kind is FaultKind.STORE_LOSS
+    return "coordinator_lost" if is_center else "halted"
 
 
 def _detections(run: Run, victim: int, event: FaultEvent, at_s: float) -> list[Detection]:
@@ -347,7 +396,7 @@ def _really_fired(run: Run, slot: int, event: FaultEvent) -> bool:
     view = run.seen.ranks[slot]
     if event.kind.strikes_a_node:
         return view.node is not None and run.seen.nodes[view.node].lost == event.kind.value
-    if event.kind is FaultKind.CRASH:
+    if event.kind in (FaultKind.CRASH, FaultKind.COORDINATOR_LOSS):
         return view.exit_code == _SIGKILL and (view.given_up or not view.killed_by_supervisor)
     if event.kind is FaultKind.EXCEPTION:
         raised = run.logs[slot].first("raised", injected=True)
@@ -360,7 +409,9 @@ def _unfired(run: Run, fault: Fault) -> str:
         return ""
     planned = ", ".join(f"{key} {value}" for key, value in fault.event.planned().items())
     what = f"{fault.event.kind} of rank {fault.event.rank}, {planned}"
-    return f"fault {fault.ordinal} ({what}) did not fire"
+    failed = (log.first("fault-failed", ordinal=fault.ordinal) for log in run.logs)
+    why = next((f": {event['why']}" for event in failed if event), "")
+    return f"fault {fault.ordinal} ({what}) did not fire{why}"
 
 
 def _was_over(run: Run, fault: Fault) -> bool:
@@ -368,7 +419,7 @@ def _was_over(run: Run, fault: Fault) -> bool:
     steps, where faults come at times of their own and not at a place in the training."""
     if fault.event.time_s is not None and run.seen.ending is Ending.ALL_FINISHED:
         return fault.at_s >= max(log.steps[-1].end_s for log in run.logs if log.steps)
-    earlier = min(struck_ranks(run).values(), default=None)
+    earlier = min(struck_at(run), default=None)
     return earlier is not None and not went_on(run) and fault.at_s >= earlier
 
 
@@ -407,7 +458,7 @@ def _first_unplanned_end(run: Run) -> str:
         said = raised["error"].strip().splitlines()[-1] if raised else ended_by(first.exit_code)
         return f"rank {first.rank} ended unplanned: {said}"
     # What follows from a fault may seem to be before it, as far as clocks of hosts are known.
-    first_fault_s = min(struck.values(), default=float("inf")) - run.clock_error_s
+    first_fault_s = min(struck_at(run), default=float("inf")) - run.clock_error_s
     stopped = [
         (event["t"], view.rank, event["error"])
         for view in others
@@ -425,6 +476,7 @@ def _unplanned_stop_after_recovery(run: Run) -> str:
     if went_on(run) or not run.seen.recoveries:
         return ""
     struck_s, error_s = struck_ranks(run).values(), run.clock_error_s
+    survived_s = [at_s for at_s in struck_at(run) if at_s not in struck_s]
     ordered_s = run.since_began(run.seen.recoveries[-1].train_at)
     found = []
     for view in survivors_of(run):
@@ -434,7 +486,10 @@ def _unplanned_stop_after_recovery(run: Run) -> str:
         if began and stops and stops[-1]["t"] > began[-1]:
             last = stops[-1]
             from_s = min(ordered_s, began[-1])
-            if not any(from_s - error_s <= at_s <= last["t"] + error_s for at_s in struck_s):
+            # What a rank survived may have its effect much later.
+            until_s = last["t"] + error_s
+            struck = any(from_s - error_s <= at_s <= until_s for at_s in struck_s)
+            if not struck and not any(at_s <= until_s for at_s in survived_s):
                 found.append((last["t"], view.rank, last["error"]))
     if not found:
         return ""

@@ -54,6 +54,11 @@ class Loaded:
     rejected: tuple[Rejected, ...]
 
 
+def manifest_path(folder: Path) -> Path:
+    """Where a generation in `folder` has its manifest."""
+    return folder / _MANIFEST
+
+
 class Checkpoints:
     """The generations in one folder, which ranks on several hosts may share. Whoever calls here is
     in storage meanwhile (measure.state.storage_waits)."""

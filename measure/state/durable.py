@@ -9,6 +9,7 @@ import ctypes
 import errno
 import os
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count
@@ -26,6 +27,26 @@ _START_EVERY_BYTES = 1 << 23
 _LIBC: Any = ctypes.CDLL(None)
 
 
+class Hindrance:
+    """What stands between this process and its storage: nothing, unless a fault of a schedule has
+    put something there (measure.faults.acts.storage)."""
+
+    def opened(self, descriptor: int) -> None:
+        """A file was opened to be written."""
+
+    def wrote(self, took_s: float) -> None:
+        """A write came back after so many seconds."""
+
+
+_hindrance = Hindrance()
+
+
+def hinder(by: Hindrance) -> None:
+    """From now on `by` stands there, for the rest of this process's life."""
+    global _hindrance
+    _hindrance = by
+
+
 class Draft:
     """A file under its temporary name."""
 
@@ -34,12 +55,15 @@ class Draft:
         self.published = False
         self._written, self._started = 0, 0
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        _hindrance.opened(self._fd)
 
     def write(self, data: memoryview | bytes) -> None:
         """Appends all of `data`, however much one call takes."""
         left = memoryview(data)
         while left:
+            began = time.monotonic()
             count = os.write(self._fd, left)
+            _hindrance.wrote(time.monotonic() - began)
             left = left[count:]
             self._written += count
         if self._written - self._started >= _START_EVERY_BYTES:

@@ -212,6 +212,7 @@ class Slot:
 
     def close(self) -> None:
         """Forgets the memory here; it stays for whoever opens it."""
+        _unpin(self._memory)
         self._memory = torch.empty(0, dtype=torch.uint8)
         self._map = None
 

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from measure.faults.kinds import FaultKind
 from measure.interfaces.capabilities import Way
 from measure.job_spec import Detector, JobSpec
 from measure.nodes.remote import BrokenOffError, Nodes, check_place, host_and_port, nodes_of_run
@@ -30,7 +31,7 @@ from measure.supervisor.elect import Election, Traits, elect, why_none
 from measure.supervisor.grow import Pause, next_pause
 from measure.supervisor.observed import Ending, Observed, RankView, Recovery
 from measure.supervisor.ranks import RankProcess, RankStarter
-from measure.supervisor.store import hosted_store
+from measure.supervisor.store import LOOPBACK, StoreProcess, hosted_store
 
 _TRAIN_DELAY_S = 0.02
 """From the order to train to the common instant: every rank has heard it by then."""
@@ -93,6 +94,7 @@ class Supervisor:
         self._train_at, self._first_step = 0.0, 0
         self._equivalent = True
         self._nodes: Nodes | None = None
+        self._store: StoreProcess | None = None
         self._homes: dict[int, int] = {}
 
     def run(self, starter: RankStarter) -> Observed:
@@ -126,17 +128,26 @@ class Supervisor:
         """What starts the process of a slot: from the fork server here, or on its node."""
         job = self._job
         if job.nodes == 1:
-            port = stack.enter_context(hosted_store())
+            port = self._host_store(stack, starter, LOOPBACK)
             return partial(starter.start, job.to_json(), folder=self._folder, store_port=port)
         check_place()
         host, _ = host_and_port()
-        port = stack.enter_context(hosted_store(host))
+        port = self._host_store(stack, starter, host)
         patience_s = max(_NODES_WITHIN_S, self._limits.start_s)
         reached = nodes_of_run(job, self._folder, self._slots, port, patience_s, self._interrupted)
         self._nodes = stack.enter_context(reached)
         self._seen.nodes = self._nodes.views
         self._seen.began_at = time.monotonic()
         return self._start_on_node
+
+    def _host_store(self, stack: ExitStack, starter: RankStarter, host: str) -> int:
+        """The port of the run's store: one of this process, or, where a fault is to end it, of a
+        process of its own."""
+        events = self._job.schedule.events
+        if all(event.kind is not FaultKind.STORE_LOSS for event in events):
+            return stack.enter_context(hosted_store(host))
+        self._store = stack.enter_context(StoreProcess(starter, host))
+        return self._store.port
 
     def _start_on_node(self, rank: int) -> RankProcess:
         assert self._nodes is not None
@@ -174,6 +185,8 @@ class Supervisor:
             view.global_batch = message["global_batch"]
         elif said == "infeasible":
             self._cannot(view, message["why"])
+        elif said == "struck":
+            self._survived(message["ordinal"], now)
         elif said == "finished":
             view.finished_at = now
         elif said == "stopped":
@@ -236,19 +249,52 @@ class Supervisor:
     def _had_struck(self, view: RankView) -> bool:
         """Whether a process that was given up was dying of its own fault already, which must not
         strike its successor again: its log says so."""
+        planned = self._job.schedule.events
         events = read_log(self._folder / f"rank-{view.rank}.jsonl")
-        return any(event["event"] == "fault" for event in events)
+        struck = (planned[event["ordinal"]] for event in events if event["event"] == "fault")
+        return any(event.ends_its_rank for event in struck)
+
+    def _survived(self, ordinal: int, now: float) -> None:
+        """A rank was struck by what it survives: that must not strike again, and is all that is to
+        be done, but where it struck what is here."""
+        self._has_struck([ordinal], now)
+        kind = self._job.schedule.events[ordinal].kind
+        if self._store is not None and kind is FaultKind.STORE_LOSS:
+            self._store.kill()
 
     def _arm_what_follows(self, view: RankView) -> None:
         events = self._job.schedule.events
-        struck = [n for n, event in enumerate(events) if event.rank == view.plays]
-        self._struck.update(struck)
-        if 0 not in struck or self._armed:
+        struck = [n for n, e in enumerate(events) if e.rank == view.plays and e.ends_its_rank]
+        self._has_struck(struck, view.died_at or 0.0)
+
+    def _has_struck(self, ordinals: list[int], at: float) -> None:
+        """These faults strike nobody any more; with the first one others get their time."""
+        self._struck.update(ordinals)
+        if 0 not in ordinals or self._armed:
             return
-        for ordinal, event in enumerate(events):
+        for ordinal, event in enumerate(self._job.schedule.events):
             if event.after_s is not None:
-                self._armed[ordinal] = (view.died_at or 0.0) + event.after_s
+                self._armed[ordinal] = at + event.after_s
                 self._crew.tell_all("arm", ordinal=ordinal, at=self._armed[ordinal])
+
+    def _replace_store(self) -> None:
+        """The store has died, and another takes its place, empty: the group is formed anew, as
+        after a loss. Who goes on by itself, or is brought back by nothing, needs none meanwhile."""
+        assert self._store is not None
+        if self._traits.way is not None and not self._traits.continues:
+            self._break_off()
+        self._store.start()
+
+    def _break_off(self) -> None:
+        """Nobody is lost, and still the training is to be brought back."""
+        self._growing = False
+        if self._lost_at is None:
+            self._lost_at = time.monotonic()
+            self._on_phase("detecting")
+        if self._traits.way is Way.RESTART:
+            self._start_anew()
+        else:
+            self._crew.tell_all("regroup", generation=self._generation, step=None)
 
     def _start_anew(self) -> None:
         """Ends every process of the group, and starts as many new ones."""
@@ -264,6 +310,8 @@ class Supervisor:
 
     def _look(self) -> None:
         """Takes the next step that is due: form, train, recover, grow, or end."""
+        if self._store is not None and self._store.is_gone():
+            self._replace_store()
         living = self._living()
         if self._formation_failed(living):
             self._lost_at = time.monotonic()

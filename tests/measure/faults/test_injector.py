@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from measure.faults.injector import InjectedError, Injector
-from measure.faults.schedule import FaultEvent, FaultKind, Schedule
+from measure.faults.schedule import (
+    FaultEvent,
+    FaultKind,
+    RecoveryPhase,
+    Schedule,
+    StartPhase,
+)
 from measure.rank.event_log import EventLog, read_log
 
 DEADLINE_S = 10.0
@@ -72,7 +78,7 @@ def test_time_counts_from_the_first_training(tmp_path: Path) -> None:
     injector.take(1, [0], {})
     injector.training_started(time.monotonic())
     end = time.monotonic() + DEADLINE_S
-    while injector._to_raise is None and time.monotonic() < end:
+    while not injector._for_training_thread and time.monotonic() < end:
         time.sleep(0.01)
     assert _struck(tmp_path) == [], "nothing has happened to anybody yet"
     with pytest.raises(InjectedError):
@@ -132,3 +138,84 @@ def test_a_fault_that_cannot_be_carried_out_says_why(tmp_path: Path) -> None:
     of_a_node(tmp_path, [], fails=True).before_step(3)
     last = read_log(tmp_path / "log.jsonl")[-1]
     assert (last["event"], last["ordinal"], last["why"]) == ("fault-failed", 0, "not permitted")
+
+
+def announced(folder: Path, place: int, **params: str) -> tuple[Injector, list[int]]:
+    """A fault of rank 2 that is announced half a second ahead, and what the supervisor hears."""
+    told: list[int] = []
+    event = FaultEvent(2, FaultKind.EXCEPTION, step=3, lead_s=0.5, params=params)
+    log = EventLog(folder / "log.jsonl", place)
+    return Injector(Schedule("test", (event,)), place, log, on_struck=told.append), told
+
+
+def written(folder: Path, name: str) -> list[dict[str, object]]:
+    return [event for event in read_log(folder / "log.jsonl") if event["event"] == name]
+
+
+def test_of_a_lost_warning_nobody_hears_and_the_fault_comes(tmp_path: Path) -> None:
+    injector, _ = announced(tmp_path, 2, warning="lost")
+    injector.before_step(3)
+    assert _warnings(injector) == []
+    with pytest.raises(InjectedError):
+        injector.before_step(4)
+    assert written(tmp_path, "warning") == []
+
+
+def test_a_late_warning_says_how_late_it_is(tmp_path: Path) -> None:
+    injector, _ = announced(tmp_path, 1, warning="late")
+    injector.before_step(3)
+    began = time.monotonic()
+    ((event, due_at),) = _warnings(injector)
+    assert event.lead_s == pytest.approx(0.05)
+    assert due_at - began >= 0.4  # the fault comes when it was to come
+    assert written(tmp_path, "warning")[0]["lead_s"] == pytest.approx(0.05)
+
+
+def test_a_false_alarm_strikes_nobody_and_its_place_says_so_once(tmp_path: Path) -> None:
+    injector, told = announced(tmp_path, 2, warning="false")
+    injector.before_step(3)
+    assert len(_warnings(injector)) == 1
+    end = time.monotonic() + DEADLINE_S
+    while not told and time.monotonic() < end:
+        time.sleep(0.01)
+    injector.before_step(4)
+    injector.before_step(3)  # training went back, for another reason
+    time.sleep(0.6)
+    assert told == [0]
+    (said,) = written(tmp_path, "fault")
+    assert (said["kind"], said["warning"]) == ("exception", "false")
+
+
+def in_phases(folder: Path, first: FaultEvent, second: FaultEvent) -> Injector:
+    return Injector(Schedule("test", (first, second)), 1, EventLog(folder / "log.jsonl", 1))
+
+
+@pytest.mark.parametrize(
+    "phase", [StartPhase.FORMING_GROUPS, RecoveryPhase.RESTORING, RecoveryPhase.CHECKING]
+)
+def test_a_phase_of_the_recovery_comes_after_the_first_fault(
+    tmp_path: Path, phase: StartPhase | RecoveryPhase
+) -> None:
+    second = FaultEvent(1, FaultKind.EXCEPTION, phase=phase)
+    injector = in_phases(tmp_path, FaultEvent(2, step=3), second)
+    injector.at_phase(phase)  # as the groups are formed first
+    injector.take(1, [1], {})  # fault 0 has struck
+    with pytest.raises(InjectedError):
+        injector.at_phase(phase)
+
+
+@pytest.mark.parametrize("phase", [RecoveryPhase.NOTICING, RecoveryPhase.ELECTING])
+def test_who_notices_a_loss_was_told_of_none(tmp_path: Path, phase: RecoveryPhase) -> None:
+    second = FaultEvent(1, FaultKind.EXCEPTION, phase=phase)
+    injector = in_phases(tmp_path, FaultEvent(2, step=3), second)
+    injector.at_phase(StartPhase.FORMING_GROUPS)
+    with pytest.raises(InjectedError):
+        injector.at_phase(phase)
+
+
+def test_where_fault_0_strikes_at_the_start_so_do_the_others(tmp_path: Path) -> None:
+    first = FaultEvent(2, phase=StartPhase.STARTING)
+    second = FaultEvent(1, FaultKind.EXCEPTION, phase=StartPhase.FORMING_GROUPS)
+    injector = in_phases(tmp_path, first, second)
+    with pytest.raises(InjectedError):
+        injector.at_phase(StartPhase.FORMING_GROUPS)

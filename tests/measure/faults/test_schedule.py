@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from measure.errors import UsageError
+from measure.faults.kinds import Warned
 from measure.faults.schedule import (
     FaultEvent,
     FaultKind,
+    RecoveryPhase,
     Schedule,
     StartPhase,
     parse,
@@ -39,6 +41,9 @@ def test_a_schedule_comes_back_as_it_was_written() -> None:
             FaultEvent(2, after_s=3.0),
             FaultEvent(3, FaultKind.HANG, time_s=9.0),
             FaultEvent(4, FaultKind.EXCEPTION, phase=StartPhase.FORMING_GROUPS),
+            FaultEvent(5, FaultKind.CRASH, phase=RecoveryPhase.RESTORING),
+            FaultEvent(6, FaultKind.STRAGGLER, step=2, params={"factor": 1.5, "steps": 9}),
+            FaultEvent(7, step=3, lead_s=0.5, params={"warning": "late"}),
         ),
         spacing_s=3.0,
     )
@@ -67,6 +72,13 @@ def test_a_name_that_is_no_name_is_refused(tmp_path: Path, name: object) -> None
         read_schedule(written(tmp_path, [{"rank": 3, "step": 5}], name=name), 8)
 
 
+FALSE = {"params": {"warning": "false"}}
+
+
+def straggler(**params: object) -> list[dict[str, object]]:
+    return [{"rank": 1, "kind": "straggler", "step": 1, "params": params}]
+
+
 @pytest.mark.parametrize(
     ("events", "said"),
     [
@@ -84,13 +96,35 @@ def test_a_name_that_is_no_name_is_refused(tmp_path: Path, name: object) -> None
         ([{"rank": 1, "kind": "partition", "phase": "starting"}], "while training, not at a phase"),
         ([{"rank": 1, "phase": "later"}], "known are starting, forming-groups"),
         ([{"rank": 1, "step": 1, "when": 2}], "unknown key 'when'"),
-        ([{"rank": 1, "step": 1, "params": {"a": 1}}], "params must be empty"),
+        ([{"rank": 1, "step": 1, "params": {"a": 1}}], "unknown params 'a': a crash takes w"),
         ([{"rank": 1, "time_s": 1, "lead_s": 2}], "must be at most 1 s"),
         ([{"rank": 1, "phase": "starting", "lead_s": 0.1}], "cannot be announced"),
         ([{"rank": 1, "after_s": 1}], "after_s counts from event 0"),
         ([{"rank": 1, "kind": "hang", "step": 1}, {"rank": 2, "after_s": 1}], "after_s needs"),
         ([{"rank": 1, "step": 1}, {"rank": 1, "step": 2}], "rank 1 fails twice"),
         ([{"rank": r, "step": 1} for r in range(8)], "all 8 ranks fail"),
+        ([{"rank": 1, "phase": "restoring"}], "a phase of the recovery from event 0"),
+        ([{"rank": 1, "kind": "straggler", "step": 1}], "a straggler needs params factor"),
+        (straggler(factor=1.0), "params factor must be a number from 1.01 to 1000"),
+        (straggler(factor=True), "params factor must be a number"),
+        (straggler(factor=2, what="soul"), "params what must be one of compute, network"),
+        (straggler(factor=2, steps=1.5), "params steps must be a whole number from 1"),
+        (straggler(factor=2, bit=1), "unknown params 'bit': a straggler takes factor, what, s"),
+        ([{"rank": 1, "kind": "slow-storage", "step": 1}], "needs params factor or pause_s"),
+        (
+            [{"rank": 1, "kind": "slow-storage", "step": 1, "params": {"factor": 2, "pause_s": 1}}],
+            "needs params factor or pause_s",
+        ),
+        ([{"rank": 1, "kind": "flip-gradient", "step": 1, "params": {"bit": 32}}], "from 0 to 31"),
+        ([{"rank": 1, "kind": "wrong-rng", "step": 1, "params": {"x": 1}}], "params must be empty"),
+        ([{"rank": 1, "kind": "store-loss", "phase": "starting"}], "while training, not at a ph"),
+        ([{"rank": 1, "kind": "full-storage", "step": 1, "lead_s": 1}], "cannot be announced"),
+        ([{"rank": 1, "kind": "partial-restore", "step": 0}], "needs a step, 1 or more"),
+        ([{"rank": 1, "kind": "partial-restore", "time_s": 1}], "needs a step, 1 or more"),
+        ([{"rank": 1, "step": 1, "params": {"warning": "lost"}}], "a lost warning is of an annou"),
+        ([{"rank": 1, "step": 1, "lead_s": 1, "params": {"warning": "no"}}], "one of lost, late"),
+        ([{"rank": 1, "step": 1, "params": []}], "params must be an object"),
+        ([{"rank": 1, "step": n, "lead_s": 1, **FALSE} for n in (1, 2)], "announced twice"),
         ([7], "must be an object"),
         ({"rank": 1}, "must be a list"),
     ],
@@ -177,9 +211,20 @@ _EVENTS = st.fixed_dictionaries(
         "time_s": _SECONDS | st.just("1s"),
         "step": st.integers(-1, 100) | st.none() | st.booleans(),
         "after_s": _SECONDS,
-        "phase": st.sampled_from([*StartPhase, None, ""]),
+        "phase": st.sampled_from([*StartPhase, *RecoveryPhase, None, ""]),
         "lead_s": _SECONDS,
-        "params": st.just({}),
+        "params": st.fixed_dictionaries(
+            {},
+            optional={
+                "factor": st.floats(0.5, 2000.0),
+                "what": st.sampled_from(["compute", "network", "soul"]),
+                "steps": st.integers(0, 20),
+                "pause_s": st.floats(0.0, 100.0),
+                "bit": st.integers(-1, 32),
+                "seed": st.integers(-1, 2**31),
+                "warning": st.sampled_from([*Warned, "no"]),
+            },
+        ),
         "when": st.just(1),
     },
 )
@@ -221,3 +266,32 @@ def test_a_lost_node_is_named_by_any_of_its_ranks(tmp_path: Path) -> None:
     assert victims_of(found.events[0], 6, 3) == [2, 3]
     assert victims_of(found.events[1], 6, 3) == [0]
     assert parse(json.loads(json.dumps(found.to_json()))).events == found.events
+
+
+def test_who_survives_is_no_victim_and_may_be_struck_again(tmp_path: Path) -> None:
+    events = [
+        {"rank": 1, "kind": "flip-parameter", "step": 1},
+        {"rank": 1, "kind": "wrong-rng", "step": 2},
+        {"rank": 1, "kind": "crash", "step": 3, "lead_s": 1, **FALSE},
+        {"rank": 1, "kind": "crash", "step": 9},
+    ]
+    found = read_schedule(written(tmp_path, events), 2)
+    assert [victims_of(event, 2, 1) for event in found.events] == [[], [], [], [1]]
+
+
+def test_a_false_alarm_of_every_rank_leaves_all(tmp_path: Path) -> None:
+    events = [{"rank": rank, "step": 1, "lead_s": 1, **FALSE} for rank in range(4)]
+    assert len(read_schedule(written(tmp_path, events), 4).events) == 4
+
+
+@pytest.mark.parametrize(
+    ("warning", "warned_s", "ends"),
+    [(None, 2.0, True), ("lost", None, True), ("late", 0.2, True), ("false", 2.0, False)],
+)
+def test_what_is_heard_of_an_announced_fault(
+    warning: str | None, warned_s: float | None, ends: bool
+) -> None:
+    params = {} if warning is None else {"warning": warning}
+    event = FaultEvent(1, step=3, lead_s=2.0, params=params)
+    assert event.warned_s == (None if warned_s is None else pytest.approx(warned_s))
+    assert event.ends_its_rank is ends
