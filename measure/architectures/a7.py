@@ -10,7 +10,12 @@ from measure.architectures.shapes import layered
 from measure.architectures.tensor_parallel import sharded_blocks
 from measure.architectures.transport import Transport
 from measure.errors import ShapeError
-from measure.interfaces.architecture import Architecture, StepResult, TrainingState
+from measure.interfaces.architecture import (
+    Architecture,
+    Replication,
+    StepResult,
+    TrainingState,
+)
 from measure.interfaces.workload import Workload
 from measure.rank.context import Groups
 from measure.workloads.loader import Loader
@@ -104,6 +109,13 @@ class Hybrid(Architecture):
     def state(self) -> TrainingState:
         """This rank's shard of its stage, and its optimizer."""
         return TrainingState(self._model, self._optimizer, self._loader)
+
+    def replication(self) -> Replication:
+        """The ranks of the same stage and shard, one in each replica; alone where there is one."""
+        count = self.context.world_size // _REPLICA
+        own = Place.of(self.context.rank)
+        ranks = tuple(Place(r, own.stage, own.shard).rank for r in range(count))
+        return Replication(ranks, independent=count > 1)
 
 
 def _form(

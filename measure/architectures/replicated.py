@@ -10,7 +10,12 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import Dataset, default_collate
 
 from measure.architectures.shapes import at_least
-from measure.interfaces.architecture import Architecture, StepResult, TrainingState
+from measure.interfaces.architecture import (
+    Architecture,
+    Replication,
+    StepResult,
+    TrainingState,
+)
 from measure.interfaces.workload import Workload
 from measure.workloads.loader import Loader
 
@@ -80,6 +85,10 @@ class ReplicatedTraining(Architecture):
     def state(self) -> TrainingState:
         """The whole model and optimizer: equal on every rank."""
         return TrainingState(self._replica.module, self._optimizer, self._loader)
+
+    def replication(self) -> Replication:
+        """Each rank makes every update itself, from the same mean of gradients."""
+        return Replication(tuple(range(self.context.world_size)), independent=True)
 
 
 def nccl_setting(algorithm: str, version: tuple[int, int]) -> str:
