@@ -18,6 +18,7 @@ from measure.interfaces.architecture import (
 )
 from measure.interfaces.workload import Workload
 from measure.rank.context import Groups
+from measure.rank.peer_waits import for_peers
 from measure.workloads.loader import Loader
 
 TENSOR = 2
@@ -101,7 +102,8 @@ class Hybrid(Architecture):
         self._flat.zero_gradients()
         loss = self._stage.train(batch, samples)
         gradients = self._flat.weight_gradients
-        dist.all_reduce(gradients, group=self._replicas)
+        with for_peers():
+            dist.all_reduce(gradients, group=self._replicas)
         gradients /= self._replicas.size()
         self._optimizer.step()
         return StepResult(loss, samples)

@@ -1,9 +1,10 @@
 """`stragglers`: which rank keeps the others waiting.
 
 A synchronous step takes equally long on all ranks: who is slow does not show in it. What a rank
-needs for itself is the processor time of its training thread within the step, in which no waiting
-is, and all the time before the step, in which nobody is waited for. Every N steps the ranks compare
-the medians of the last N steps (scores.py). Training goes on.
+needs for itself is the time of a step without what it waits for its peers, which the code that
+communicates counts (measure.rank.peer_waits); the time before the step, in which it waits for
+nobody, belongs to it. Every N steps the ranks compare the medians of the last N steps (scores.py).
+Training goes on.
 """
 
 import statistics
@@ -11,6 +12,7 @@ import time
 
 from measure.monitors.periodic import PeriodicMonitor
 from measure.monitors.scores import Standing
+from measure.rank.peer_waits import waited_s
 
 
 class StragglerMonitor(PeriodicMonitor):
@@ -25,11 +27,12 @@ class StragglerMonitor(PeriodicMonitor):
 
     def look_before(self, step: int, own_s: float) -> None:
         """Starts the clock of this step."""
-        self._before_s, self._processor_s = own_s, time.thread_time()
+        self._began_at, self._waited_before_s = time.monotonic() - own_s, waited_s()
 
     def look_after(self, step: int, seconds: float, loss: float | None) -> None:
         """What this step took this rank itself."""
-        self._own_s.append(self._before_s + time.thread_time() - self._processor_s)
+        waits_s = waited_s() - self._waited_before_s
+        self._own_s.append(time.monotonic() - self._began_at - waits_s)
 
     def check(self, done: int) -> None:
         """All ranks compare; one tells of it."""

@@ -98,8 +98,8 @@ def _answered(event: Event, faults: Sequence[Fault], clock_error_s: float) -> Fa
         for fault in faults
         if fault.fired
         and fault.at_s <= event["t"] + clock_error_s
-        and fault.event.kind.value not in LOSSES
-        and (fault.event.kind.value == _STRAGGLER) == (event["kind"] == _STRAGGLER)
+        and fault.event.kind not in LOSSES
+        and (fault.event.kind == _STRAGGLER) == (event["kind"] == _STRAGGLER)
     ]
     return max(before, key=lambda fault: fault.at_s, default=None)
 
