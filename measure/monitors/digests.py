@@ -6,8 +6,10 @@ that a difference would spread instead of staying, is digested as a step ends an
 next one: between the two nobody trains, and so nothing may change.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict
-from typing import Any
+
+from torch import Tensor
 
 from measure.monitors.comparison import Held, difference
 from measure.monitors.fingerprints import of_generators, of_tensors, optimizer_tensors
@@ -78,7 +80,7 @@ class DigestMonitor(PeriodicMonitor):
             found[OPTIMIZER] = self._digest(optimizer_tensors(training.optimizer))
         return found
 
-    def _digest(self, tensors: Any) -> str:
+    def _digest(self, tensors: Iterable[Tensor]) -> str:
         digest, read = of_tensors(tensors)
         self.bytes_read += read
         return digest

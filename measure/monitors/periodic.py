@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import torch.distributed as dist
 
@@ -102,7 +102,7 @@ class PeriodicMonitor(Monitor):
         """What this monitor found after `done` steps."""
         return Suspicion(self.name, done, self._proved_step, ranks, why, kind, severity)
 
-    def stop(self, done: int, ranks: tuple[int, ...], why: str, kind: Kind) -> None:
+    def stop(self, done: int, ranks: tuple[int, ...], why: str, kind: Kind) -> NoReturn:
         """Raises SuspectError with what was found."""
         raise SuspectError(self.suspicion(done, ranks, why, kind))
 

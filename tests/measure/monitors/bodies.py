@@ -14,7 +14,11 @@ from measure.interfaces.monitor import SuspectError, Suspicion
 from measure.monitors.fingerprints import optimizer_tensors
 from measure.monitors.registry import load
 from measure.monitors.watch import Watch
+from measure.rank.peer_waits import waited_s
 from tests.measure.ranks import PATIENT_S
+
+
+_USUAL_STEPS = 5
 
 
 @dataclass
@@ -44,11 +48,13 @@ class Watched:
 
 @dataclass(frozen=True)
 class Spoilt:
-    """One rank's state is spoilt, before its step `step` or within it."""
+    """One rank's state is spoilt, before its step `step` or within it; or it becomes `factor` times
+    as slow."""
 
     how: str
     rank: int
     step: int
+    factor: float = 1.0
 
 
 def watched(
@@ -75,10 +81,12 @@ def _one_step(
     architecture: Architecture, watch: Watch, step: int, spoilt: Spoilt | None
 ) -> None:
     mine = spoilt is not None and (spoilt.rank, spoilt.step) == (architecture.context.rank, step)
-    how = spoilt.how if mine and spoilt else ""
+    how, factor = (spoilt.how, spoilt.factor) if mine and spoilt else ("", 1.0)
     begin = time.monotonic()
     if how in BETWEEN:
         BETWEEN[how](architecture)
+    if factor > 1.0:
+        _slow_from_now_on(factor, architecture)
     watch.before_step(step, time.monotonic() - begin)
     put_back = _parameters_as_they_are(architecture) if how == "skipped update" else None
     loss = architecture.step().loss
@@ -114,13 +122,15 @@ def _fill(value: float, architecture: Architecture) -> None:
 
 
 def _slow_from_now_on(factor: float, architecture: Architecture) -> None:
-    """The model's pass takes the rank so much longer, measured by its own steps."""
+    """The model's pass takes the rank so much longer: measured by what its first steps from here
+    take it without waiting, and the same from then on."""
     began: list[float] = []
 
     def sleep(*_: object) -> None:
-        began.append(time.thread_time())
-        if len(began) > 1:
-            time.sleep((factor - 1.0) * (began[-1] - began[-2]))
+        began.append(time.monotonic() - waited_s())
+        if len(began) > _USUAL_STEPS:
+            own_s = (began[_USUAL_STEPS] - began[0]) / _USUAL_STEPS
+            time.sleep((factor - 1.0) * own_s)
 
     architecture.state().model.register_forward_pre_hook(sleep)
 
@@ -145,7 +155,6 @@ BETWEEN: dict[str, Callable[[Architecture], object]] = {
     "position": lambda architecture: architecture.state().loader.next_ids(),
     "nan": partial(_fill, float("nan")),
     "huge": partial(_fill, 1e30),
-    "slow": partial(_slow_from_now_on, 4.0),
 }
 
 

@@ -20,8 +20,8 @@ def on_ranks(
     name: str, size: int, spoilt: Spoilt | None = None, monitors: str = f"digest:{EVERY}", **of: Any
 ) -> list[Watched]:
     arguments = (monitors, of.pop("steps", 12), spoilt)
-    workload = of.pop("workload", entry_named(name).default_workload)
-    answers = run_ranks(Request(name, workload, watched, arguments), size)
+    workload = entry_named(name).default_workload
+    answers = run_ranks(Request(name, workload, watched, arguments, **of), size)
     assert all(isinstance(answer, Watched) for answer in answers), answers
     return answers
 
@@ -118,14 +118,42 @@ def test_a_huge_parameter_is_out_of_the_range_that_was_learned() -> None:
 
 
 def test_a_slow_rank_is_named_and_training_goes_on() -> None:
-    spoilt = Spoilt("slow", 2, 30)
-    answers = on_ranks("a2", 4, spoilt, "stragglers:5", steps=60, workload="transformer")
+    spoilt = Spoilt("", 2, 30, factor=4.0)
+    answers = on_ranks("a2", 4, spoilt, "stragglers:5", steps=60)
     assert {(a.steps, a.error) for a in answers} == {(60, "")}
     first, *others = (a.reports for a in answers)
     assert others == [[], [], []]  # one tells of it
     assert first[0].ranks == (2,)
     assert (first[0].kind, first[0].severity) == ("straggler", "report")
     assert first[0].step >= 40  # two windows after it began
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["a2", "a4", "a1-sync"])
+@pytest.mark.parametrize("factor", [1.2, 1.5, 3.0])
+def test_how_soon_slow_ranks_are_named(name: str, factor: float) -> None:
+    """Ten runs each, in the second half of which a rank is slow."""
+    after, wrong = [], 0
+    for run in range(10):
+        spoilt = Spoilt("", 1 + run % 3, 60, factor=factor)
+        first, *_ = on_ranks(name, 4, spoilt, "stragglers:10", steps=120, seed=run)
+        mine = [each.step - 60 for each in first.reports if each.ranks == (spoilt.rank,)]
+        after += [mine[0]] if mine else []
+        wrong += any(each.ranks != (spoilt.rank,) for each in first.reports)
+    print(f"\n{name}, {factor} times: {len(after)} of 10 named, after {sorted(after)}, {wrong} wrong")
+    assert wrong <= 1
+    assert len(after) >= (9 if factor > 1.2 else 0)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", ["a2", "a4"])
+def test_healthy_runs_have_no_false_alarms(name: str) -> None:
+    alarms = []
+    for run in range(20):
+        answers = on_ranks(name, 4, monitors="digest,values,stragglers", steps=150, seed=run)
+        alarms += [a for a in answers if a.error or a.reports]
+    print(f"\n{name}: {len(alarms)} false alarms in 20 runs of 150 steps")
+    assert alarms == []
 
 
 def test_a_monitor_ends_where_training_goes_on_without_a_peer() -> None:
