@@ -1,20 +1,26 @@
 """Whether a loss is far above those before it. Pure; stdlib only.
 
-The score of a loss x against a window w of the losses before it is
+The score of a loss x against the losses w before it is
 
-    z = (x - median(w)) / max(1.4826 MAD(w), FLOOR |median(w)|)
+    z = (x - median(last RECENT of w)) / max(s, FLOOR |that median|)
+    s = 1.4826 / sqrt(2) x median(|w[i + 1] - w[i]|)
 
-MAD is the median of |w - median(w)|; 1.4826 makes it the standard deviation of normal losses. Both
-medians stay where they are with up to half of the window gone wild. The floor keeps a training
-whose losses hardly move from calling a small step a large one.
+The median of differences makes s the standard deviation of normal losses, and hardly anything of
+the trend of a loss that falls is in it. Both medians stay where they are with up to half of the
+losses gone wild. The floor keeps a training whose losses hardly move from calling a small step a
+large one.
 """
 
+import math
 import statistics
 from collections import deque
 from collections.abc import Sequence
+from itertools import pairwise
 
 WINDOW = 50
-"""Losses that a new one is held against."""
+"""Losses that say how much they scatter."""
+RECENT = 11
+"""Losses that say where a training stands."""
 LEAST = 20
 """With fewer nobody is suspected."""
 THRESHOLD = 8.0
@@ -23,18 +29,18 @@ IN_A_ROW = 2
 """So many spikes one after the other are a suspicion: one can be a batch of odd samples, while a
 state that is damaged stays so."""
 FLOOR = 0.02
-_NORMAL = 1.4826
+_NORMAL = 1.4826 / math.sqrt(2.0)
 
 
 def robust_score(loss: float, window: Sequence[float]) -> float:
-    """The score of a loss against a window of at least one loss; all of them finite. It has no
-    unit. Infinite where the window is all zeros and the loss is not."""
-    middle = statistics.median(window)
-    deviation = _NORMAL * statistics.median(abs(each - middle) for each in window)
+    """The score of a loss against two losses or more, in their order; all of them finite. It has
+    no unit. Infinite where the window is all zeros and the loss is not."""
+    middle = statistics.median(list(window)[-RECENT:])
+    deviation = _NORMAL * statistics.median(abs(b - a) for a, b in pairwise(window))
     scale = max(deviation, FLOOR * abs(middle))
     if scale > 0.0:
         return (loss - middle) / scale
-    return 0.0 if loss == middle else float("inf") * (1.0 if loss > middle else -1.0)
+    return 0.0 if loss == middle else math.copysign(math.inf, loss - middle)
 
 
 class Spikes:

@@ -18,7 +18,8 @@ LEARNED = 4
 LEAST_EXCESS = 0.1
 """No rank is suspected for less than a tenth more than it needs when it is well."""
 DEVIATIONS = 4.0
-"""Nor for less than so many standard deviations of the learned ratios."""
+"""Nor for less than so many standard deviations of the learned ratios; more where few ranks teach
+little of how they scatter."""
 IN_A_ROW = 2
 """Windows one after the other that make a suspicion."""
 
@@ -78,7 +79,9 @@ class Standing:
             statistics.variance(ratio / usual for ratio in each)
             for each, usual in zip(by_rank, self._usual, strict=True)
         )
-        self.threshold = 1.0 + max(LEAST_EXCESS, DEVIATIONS * math.sqrt(pooled))
+        freedom = max(len(by_rank) - 1, 1) * (LEARNED - 1)
+        deviations = DEVIATIONS * (1.0 + 2.0 / freedom)
+        self.threshold = 1.0 + max(LEAST_EXCESS, deviations * math.sqrt(pooled))
 
     def _judged(self, found: Sequence[float]) -> list[Straggler]:
         stragglers = []

@@ -2,7 +2,8 @@
 
 One slot a rank: the last beat (CLOCK_MONOTONIC), the last one in storage, the steps done, when the
 last step ended, and in which part of which step the training thread is. A stopped process stops
-beating; a blocked one beats on without making steps. The file belongs to one host, whose clock all of its ranks share.
+beating; a blocked one beats on without making steps. The file belongs to one host, whose clock all
+of its ranks share.
 """
 
 import mmap

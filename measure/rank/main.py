@@ -337,8 +337,8 @@ class _Rank:
         say(self.pipe, "suspect", **found)
 
     def _stopped(self, error: Exception) -> None:
-        """Reports a lost peer, or what a monitor found. The groups stay open until the next order: closing them would tell
-        the neighbours, who have to notice by themselves."""
+        """Reports a lost peer, or what a monitor found. The groups stay open until the next order:
+        closing them would tell the neighbours, who have to notice by themselves."""
         how = "regroup" if isinstance(error, PausedError) else _how_noticed(error)
         if self.inbox.told_of_loss and how != "group timeout":
             how = "supervisor"

@@ -22,6 +22,7 @@ _RANKS, _PAIRS = 4, 20
 @pytest.mark.usefixtures("one_thread")
 def test_the_digest_of_a_large_state_against_a_copy_and_the_bare_hash(large: Large) -> None:
     """204.8 MB: parameters and momentum, as `digest` reads them at a check."""
+    assert large.optimizer is not None
     tensors = [*large.model.parameters(), *optimizer_tensors(large.optimizer)]
     into = [torch.empty_like(tensor) for tensor in tensors]
 

@@ -17,7 +17,6 @@ from measure.monitors.watch import Watch
 from measure.rank.peer_waits import waited_s
 from tests.measure.ranks import PATIENT_S
 
-
 _USUAL_STEPS = 5
 
 
@@ -77,9 +76,7 @@ def watched(
     return Watched(step + (not error), suspicion, reports, checks, error)
 
 
-def _one_step(
-    architecture: Architecture, watch: Watch, step: int, spoilt: Spoilt | None
-) -> None:
+def _one_step(architecture: Architecture, watch: Watch, step: int, spoilt: Spoilt | None) -> None:
     mine = spoilt is not None and (spoilt.rank, spoilt.step) == (architecture.context.rank, step)
     how, factor = (spoilt.how, spoilt.factor) if mine and spoilt else ("", 1.0)
     begin = time.monotonic()

@@ -16,8 +16,9 @@ NOISES: dict[str, Noise] = {
     "normal": lambda drawn: drawn.gauss(0.0, 1.0),
     "skewed": lambda drawn: drawn.lognormvariate(0.0, 0.5) - 1.0,
     # Student's t with three degrees of freedom: wild batches are common.
-    "heavy tails": lambda drawn: drawn.gauss(0.0, 1.0)
-    / math.sqrt(sum(drawn.gauss(0.0, 1.0) ** 2 for _ in range(3)) / 3.0),
+    "heavy tails": lambda drawn: (
+        drawn.gauss(0.0, 1.0) / math.sqrt(sum(drawn.gauss(0.0, 1.0) ** 2 for _ in range(3)) / 3.0)
+    ),
 }
 
 
@@ -57,11 +58,14 @@ def test_a_training_that_starts_like_a_cliff_is_healthy() -> None:
 
 @pytest.mark.parametrize("count", HUNDRED_OR_THOUSAND)
 @pytest.mark.parametrize("name", NOISES)
-def test_series_that_rise_by_their_height_are_found_at_once(name: str, count: int) -> None:
-    found = [suspected(series(NOISES[name], seed, lifted=1.5)) for seed in range(count)]
-    on_time = sum(step == BEGIN + IN_A_ROW - 1 for step in found)
-    print(f"\n{name}: {count - on_time} of {count} rises were not found at once")
-    assert on_time >= count - 2
+def test_series_that_rise_by_their_height_are_found(name: str, count: int) -> None:
+    """By 0.75, fifteen times their noise; a tail of that is nearly as wild now and then."""
+    found = [suspected(series(NOISES[name], seed, lifted=0.75)) for seed in range(count)]
+    at_once = sum(step == BEGIN + IN_A_ROW - 1 for step in found)
+    in_ten = sum(step is not None and BEGIN < step < BEGIN + 10 for step in found)
+    print(f"\n{name}: of {count} rises {at_once} were found at once, {in_ten} in ten steps")
+    assert at_once >= 0.8 * count
+    assert in_ten >= (0.9 if name == "heavy tails" else 1.0) * count
 
 
 def test_one_odd_batch_is_no_suspicion_and_two_are() -> None:
@@ -93,7 +97,7 @@ def test_with_few_losses_nobody_is_suspected() -> None:
         (0.0, [0.0, 0.0], 0.0),
         (1.0, [0.0, 0.0], math.inf),
         (-1.0, [0.0, 0.0], -math.inf),
-        (7.0, [1.0, 2.0, 3.0, 4.0, 5.0], 4.0 / 1.4826),
+        (7.0, [1.0, 2.0, 3.0, 4.0, 5.0], 4.0 * math.sqrt(2.0) / 1.4826),
     ],
 )
 def test_the_score(loss: float, window: list[float], score: float) -> None:

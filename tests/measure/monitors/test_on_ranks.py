@@ -38,9 +38,8 @@ def told(found: Suspicion) -> tuple[object, ...]:
 @pytest.mark.parametrize("part", ["parameter", "optimizer"])
 def test_a_flipped_bit_on_one_of_four_is_found_by_all_and_named(part: str) -> None:
     found = suspicions(on_ranks("a2", 4, Spoilt(part, 2, AT)))
-    assert {n: told(each) for n, each in found.items()} == {
-        n: ("divergence", NEXT, EVERY, (2,)) for n in range(4)
-    }
+    assert sorted(found) == [0, 1, 2, 3]
+    assert {told(each) for each in found.values()} == {("divergence", NEXT, EVERY, (2,))}
     assert "rank 2 differs from the 3 others" in found[0].why
 
 
@@ -140,7 +139,9 @@ def test_how_soon_slow_ranks_are_named(name: str, factor: float) -> None:
         mine = [each.step - 60 for each in first.reports if each.ranks == (spoilt.rank,)]
         after += [mine[0]] if mine else []
         wrong += any(each.ranks != (spoilt.rank,) for each in first.reports)
-    print(f"\n{name}, {factor} times: {len(after)} of 10 named, after {sorted(after)}, {wrong} wrong")
+    print(
+        f"\n{name}, {factor} times: {len(after)} of 10 named, after {sorted(after)}, {wrong} wrong"
+    )
     assert wrong <= 1
     assert len(after) >= (9 if factor > 1.2 else 0)
 
