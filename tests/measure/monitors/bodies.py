@@ -151,7 +151,7 @@ BETWEEN: dict[str, Callable[[Architecture], object]] = {
     "generator": lambda _: torch.rand(1),
     "position": lambda architecture: architecture.state().loader.next_ids(),
     "nan": partial(_fill, float("nan")),
-    "huge": partial(_fill, 1e30),
+    "huge": partial(_fill, 1e6),
 }
 
 
