@@ -2,7 +2,6 @@
 
 import itertools
 import os
-import time
 from abc import abstractmethod
 
 import torch
@@ -20,7 +19,7 @@ from measure.interfaces.architecture import (
 )
 from measure.interfaces.workload import Workload
 from measure.rank.context import RankContext
-from measure.rank.peer_waits import add, waited_s
+from measure.rank.peer_waits import add, clock, waited_s
 from measure.workloads.loader import Loader
 
 
@@ -92,11 +91,11 @@ class ReplicatedTraining(Architecture):
 
     def _pass(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """Forward and backward; the loss. Gradients, which were zero, are means over all ranks."""
-        self._called_at = time.monotonic()
+        self._called_at = clock()
         loss = self.workload.loss(self._replica(inputs), targets)
         loss.backward()
         counted_s = waited_s() - self._waited_s  # by a tree, whose messages count themselves
-        add(time.monotonic() - self._gradient_at - counted_s)
+        add(clock() - self._gradient_at - counted_s)
         return loss
 
     def _count_waits(self, model: nn.Module) -> None:
@@ -104,10 +103,10 @@ class ReplicatedTraining(Architecture):
         the gradients' means once the last gradient is there, that of the first parameters."""
 
         def begins(*_: object) -> None:
-            add(time.monotonic() - self._called_at)
+            add(clock() - self._called_at)
 
         def has_gradient(_: Tensor) -> None:
-            self._gradient_at, self._waited_s = time.monotonic(), waited_s()
+            self._gradient_at, self._waited_s = clock(), waited_s()
 
         model.register_forward_pre_hook(begins)
         for parameter in itertools.islice(model.parameters(), 2):

@@ -15,13 +15,16 @@ SKIPPED = 1
 """First windows that nothing is learned from: caches, lazy buffers, first buckets."""
 LEARNED = 4
 """Windows that are learned from."""
-LEAST_EXCESS = 0.1
-"""No rank is suspected for less than a tenth more than it needs when it is well."""
-DEVIATIONS = 4.0
+LEAST_EXCESS = 0.15
+"""No rank is suspected for less than so much more than it needs when it is well."""
+DEVIATIONS = 5.0
 """Nor for less than so many standard deviations of the learned ratios; more where few ranks teach
 little of how they scatter."""
 IN_A_ROW = 2
 """Windows one after the other that make a suspicion."""
+BESIDE = 0.5
+"""Beside a slower rank nobody is suspected whose excess is below this share of that one's: who is
+kept waiting finds cold caches, and runs when others do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +88,10 @@ class Standing:
 
     def _judged(self, found: Sequence[float]) -> list[Straggler]:
         stragglers = []
-        for rank, (ratio, usual) in enumerate(zip(found, self._usual, strict=True)):
-            score = ratio / usual
-            self._above[rank] = self._above[rank] + 1 if score > self.threshold else 0
+        scores = [ratio / usual for ratio, usual in zip(found, self._usual, strict=True)]
+        limit = max(self.threshold, 1.0 + BESIDE * (max(scores) - 1.0))
+        for rank, score in enumerate(scores):
+            self._above[rank] = self._above[rank] + 1 if score > limit else 0
             if self._above[rank] == IN_A_ROW:
                 stragglers.append(Straggler(rank, score, self.threshold))
         return stragglers

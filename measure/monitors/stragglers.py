@@ -2,17 +2,16 @@
 
 A synchronous step takes equally long on all ranks: who is slow does not show in it. What a rank
 needs for itself is the time of a step without what it waits for its peers, which the code that
-communicates counts (measure.rank.peer_waits); the time before the step, in which it waits for
-nobody, belongs to it. Every N steps the ranks compare the medians of the last N steps (scores.py).
-Training goes on.
+communicates counts (measure.rank.peer_waits), by a clock that stands still while another rank has
+its processor; the time before the step, in which it waits for nobody, belongs to it. Every N steps
+the ranks compare the medians of the last N steps (scores.py). Training goes on.
 """
 
 import statistics
-import time
 
 from measure.monitors.periodic import PeriodicMonitor
 from measure.monitors.scores import Standing
-from measure.rank.peer_waits import waited_s
+from measure.rank.peer_waits import clock, waited_s
 
 
 class StragglerMonitor(PeriodicMonitor):
@@ -27,12 +26,12 @@ class StragglerMonitor(PeriodicMonitor):
 
     def look_before(self, step: int, own_s: float) -> None:
         """Starts the clock of this step."""
-        self._began_at, self._waited_before_s = time.monotonic() - own_s, waited_s()
+        self._began_at, self._waited_before_s = clock() - own_s, waited_s()
 
     def look_after(self, step: int, seconds: float, loss: float | None) -> None:
         """What this step took this rank itself."""
         waits_s = waited_s() - self._waited_before_s
-        self._own_s.append(time.monotonic() - self._began_at - waits_s)
+        self._own_s.append(clock() - self._began_at - waits_s)
 
     def check(self, done: int) -> None:
         """All ranks compare; one tells of it."""

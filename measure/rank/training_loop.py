@@ -10,6 +10,7 @@ from measure.interfaces.mechanism import Mechanism
 from measure.monitors.watch import Watch
 from measure.rank.event_log import EventLog
 from measure.rank.heartbeat import Heartbeat, Where
+from measure.rank.peer_waits import clock
 from measure.rank.state_size import state_bytes
 
 
@@ -51,10 +52,10 @@ class TrainingLoop:
 
     def one_step(self, step: int) -> None:
         """One step with everything that the harness does around it."""
-        came = time.monotonic()
+        came = clock()
         self.heartbeat.at(Where.BEFORE, step)
         self.injector.before_step(step)
-        own_s = time.monotonic() - came
+        own_s = clock() - came
         self._pass_on()
         begin = time.monotonic()
         self.watch.before_step(step, own_s)

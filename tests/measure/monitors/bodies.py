@@ -14,7 +14,7 @@ from measure.interfaces.monitor import SuspectError, Suspicion
 from measure.monitors.fingerprints import optimizer_tensors
 from measure.monitors.registry import load
 from measure.monitors.watch import Watch
-from measure.rank.peer_waits import waited_s
+from measure.rank.peer_waits import clock, waited_s
 from tests.measure.ranks import PATIENT_S
 
 _USUAL_STEPS = 5
@@ -124,7 +124,7 @@ def _slow_from_now_on(factor: float, architecture: Architecture) -> None:
     began: list[float] = []
 
     def sleep(*_: object) -> None:
-        began.append(time.monotonic() - waited_s())
+        began.append(clock() - waited_s())
         if len(began) > _USUAL_STEPS:
             own_s = (began[_USUAL_STEPS] - began[0]) / _USUAL_STEPS
             time.sleep((factor - 1.0) * own_s)

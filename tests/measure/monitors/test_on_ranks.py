@@ -128,32 +128,34 @@ def test_a_slow_rank_is_named_and_training_goes_on() -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["a2", "a4", "a1-sync"])
 @pytest.mark.parametrize("factor", [1.2, 1.5, 3.0])
 def test_how_soon_slow_ranks_are_named(name: str, factor: float) -> None:
-    """Ten runs each, in the second half of which a rank is slow."""
+    """Five runs each, in the second half of which a rank is slow."""
     after, wrong = [], 0
-    for run in range(10):
+    for run in range(5):
         spoilt = Spoilt("", 1 + run % 3, 60, factor=factor)
         first, *_ = on_ranks(name, 4, spoilt, "stragglers:10", steps=120, seed=run)
         mine = [each.step - 60 for each in first.reports if each.ranks == (spoilt.rank,)]
         after += [mine[0]] if mine else []
         wrong += any(each.ranks != (spoilt.rank,) for each in first.reports)
     print(
-        f"\n{name}, {factor} times: {len(after)} of 10 named, after {sorted(after)}, {wrong} wrong"
+        f"\n{name}, {factor} times: {len(after)} of 5 named, after {sorted(after)}, {wrong} wrong"
     )
     assert wrong <= 1
-    assert len(after) >= (9 if factor > 1.2 else 0)
+    assert len(after) >= (4 if factor > 1.2 else 0)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", ["a2", "a4"])
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["a1-sync", "a2", "a4", "a6"])
 def test_healthy_runs_have_no_false_alarms(name: str) -> None:
     alarms = []
-    for run in range(20):
+    for run in range(25):
         answers = on_ranks(name, 4, monitors="digest,values,stragglers", steps=150, seed=run)
         alarms += [a for a in answers if a.error or a.reports]
-    print(f"\n{name}: {len(alarms)} false alarms in 20 runs of 150 steps")
+    print(f"\n{name}: {len(alarms)} false alarms in 25 runs of 150 steps")
     assert alarms == []
 
 

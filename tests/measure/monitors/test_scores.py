@@ -5,7 +5,14 @@ import math
 import numpy as np
 import pytest
 
-from measure.monitors.scores import IN_A_ROW, LEARNED, SKIPPED, Standing, ratios
+from measure.monitors.scores import (
+    IN_A_ROW,
+    LEARNED,
+    LEAST_EXCESS,
+    SKIPPED,
+    Standing,
+    ratios,
+)
 from tests.measure.monitors.many import HUNDRED_OR_THOUSAND
 
 WINDOWS = 20
@@ -53,7 +60,7 @@ def test_slow_ranks_are_named(factor: float, scatter: float, count: int) -> None
         wrong += any(rank != victim for _, rank in found)
     print(f"\n{factor} times: {right} of {count} named, {at_once} at once, {wrong} wrong ones")
     assert right >= 0.99 * count
-    assert at_once >= 0.9 * right
+    assert at_once >= 0.85 * right
     assert wrong <= count // 50
 
 
@@ -72,7 +79,16 @@ def test_nobody_is_suspected_while_the_group_is_learned() -> None:
     for _ in range(SKIPPED + LEARNED):
         assert math.isinf(standing.threshold)
         assert standing.take([1.0, 5.0]) == []
-    assert standing.threshold == pytest.approx(1.1)
+    assert standing.threshold == pytest.approx(1.0 + LEAST_EXCESS)
+
+
+def test_beside_a_very_slow_rank_a_little_slowness_is_no_suspicion() -> None:
+    standing, named = Standing(), []
+    for number in range(20):
+        slow = number >= 10
+        times = [1.0, 1.0, 9.0 if slow else 1.0, 1.4 if slow else 1.0, 8.0 if slow else 1.0]
+        named += [(number, found.rank) for found in standing.take(times)]
+    assert named == [(11, 2), (11, 4)]
 
 
 def test_ratios_are_against_the_others() -> None:
