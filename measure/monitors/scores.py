@@ -15,8 +15,9 @@ SKIPPED = 1
 """First windows that nothing is learned from: caches, lazy buffers, first buckets."""
 LEARNED = 4
 """Windows that are learned from."""
-LEAST_EXCESS = 0.15
-"""No rank is suspected for less than so much more than it needs when it is well."""
+LEAST_SHARE = 0.05
+"""No rank is suspected that needs less more, than when it is well, than this share of a step: the
+others hardly wait for it."""
 DEVIATIONS = 5.0
 """Nor for less than so many standard deviations of the learned ratios; more where few ranks teach
 little of how they scatter."""
@@ -59,9 +60,9 @@ class Standing:
         self.threshold = math.inf
         """The score above which a rank is slow; infinite while nothing is learned."""
 
-    def take(self, own_s: Sequence[float]) -> list[Straggler]:
-        """Takes what each rank needed a step in this window (seconds, in rank order); the ranks
-        that are stragglers as of now, each named once until it is well again."""
+    def take(self, own_s: Sequence[float], step_s: float) -> list[Straggler]:
+        """Takes what each rank needed a step in this window (seconds, in rank order), and what a
+        step took; the ranks that are stragglers as of now, each named once until it is well."""
         self._taken += 1
         found = ratios(own_s)
         if self._taken <= SKIPPED:
@@ -71,7 +72,7 @@ class Standing:
             if self._taken == SKIPPED + LEARNED:
                 self._learn()
             return []
-        return self._judged(found)
+        return self._judged(found, [LEAST_SHARE * step_s / mine if mine else 0.0 for mine in own_s])
 
     def _learn(self) -> None:
         """Usual ratios, and the deviation of a single window from them, pooled over all ranks."""
@@ -84,14 +85,16 @@ class Standing:
         )
         freedom = max(len(by_rank) - 1, 1) * (LEARNED - 1)
         deviations = DEVIATIONS * (1.0 + 2.0 / freedom)
-        self.threshold = 1.0 + max(LEAST_EXCESS, deviations * math.sqrt(pooled))
+        self.threshold = 1.0 + deviations * math.sqrt(pooled)
 
-    def _judged(self, found: Sequence[float]) -> list[Straggler]:
+    def _judged(self, found: Sequence[float], shares: Sequence[float]) -> list[Straggler]:
+        """`shares`: LEAST_SHARE of a step in what each rank needs now."""
         stragglers = []
         scores = [ratio / usual for ratio, usual in zip(found, self._usual, strict=True)]
         limit = max(self.threshold, 1.0 + BESIDE * (max(scores) - 1.0))
-        for rank, score in enumerate(scores):
-            self._above[rank] = self._above[rank] + 1 if score > limit else 0
+        for rank, (score, share) in enumerate(zip(scores, shares, strict=True)):
+            is_slow = score > limit and 1.0 - 1.0 / score > share
+            self._above[rank] = self._above[rank] + 1 if is_slow else 0
             if self._above[rank] == IN_A_ROW:
                 stragglers.append(Straggler(rank, score, self.threshold))
         return stragglers

@@ -22,6 +22,7 @@ class StragglerMonitor(PeriodicMonitor):
     def begin(self) -> None:
         """See PeriodicMonitor."""
         self._own_s: list[float] = []
+        self._steps_s: list[float] = []
         self._standing = Standing()
 
     def look_before(self, step: int, own_s: float) -> None:
@@ -32,12 +33,16 @@ class StragglerMonitor(PeriodicMonitor):
         """What this step took this rank itself."""
         waits_s = waited_s() - self._waited_before_s
         self._own_s.append(clock() - self._began_at - waits_s)
+        self._steps_s.append(seconds)
 
     def check(self, done: int) -> None:
         """All ranks compare; one tells of it."""
-        reports = self.all_reports(done, {"own_s": statistics.median(self._own_s)})
-        self._own_s.clear()
-        for slow in self._standing.take([report["own_s"] for report in reports]):
+        times = {"own_s": self._own_s, "step_s": self._steps_s}
+        mine = {name: statistics.median(each) for name, each in times.items()}
+        self._own_s, self._steps_s = [], []
+        reports = self.all_reports(done, mine)
+        step_s = statistics.median(report["step_s"] for report in reports)
+        for slow in self._standing.take([report["own_s"] for report in reports], step_s):
             if self.rank == 0:
                 why = (
                     f"rank {slow.rank} needs {slow.score:.2f} times as long for its own part of a"

@@ -8,7 +8,6 @@ import pytest
 from measure.monitors.scores import (
     IN_A_ROW,
     LEARNED,
-    LEAST_EXCESS,
     SKIPPED,
     Standing,
     ratios,
@@ -35,8 +34,10 @@ def judged(
     times *= np.where(drawn.random(times.shape) < 0.05, 3.0, 1.0)
     times[SKIPPED + LEARNED :, victim] *= factor
     standing, found = Standing(), []
+    steps_s = np.median(times.max(axis=1), axis=1)  # all wait for the slowest
     for number, window in enumerate(np.median(times, axis=2)):
-        found += [(number, slow.rank) for slow in standing.take(window.tolist())]
+        slow = standing.take(window.tolist(), float(steps_s[number]))
+        found += [(number, each.rank) for each in slow]
     return victim, found
 
 
@@ -70,7 +71,7 @@ def test_a_rank_is_named_once_until_it_is_well_again() -> None:
         slow = 10 <= number < 15 or 20 <= number < 25
         noise = 0.01 * (number % 3)
         times = [1.0 + noise, 1.0, 2.0 if slow else 1.0, 1.0 - noise]
-        named += [(number, found.rank) for found in standing.take(times)]
+        named += [(number, found.rank) for found in standing.take(times, max(times))]
     assert named == [(11, 2), (21, 2)]
 
 
@@ -78,8 +79,18 @@ def test_nobody_is_suspected_while_the_group_is_learned() -> None:
     standing = Standing()
     for _ in range(SKIPPED + LEARNED):
         assert math.isinf(standing.threshold)
-        assert standing.take([1.0, 5.0]) == []
-    assert standing.threshold == pytest.approx(1.0 + LEAST_EXCESS)
+        assert standing.take([1.0, 5.0], 5.0) == []
+    assert standing.threshold == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("step_s", "named"), [(2.0, [2]), (9.9, [2]), (10.1, [])])
+def test_who_keeps_nobody_waiting_is_no_straggler(step_s: float, named: list[int]) -> None:
+    """A rank that needs half a second more, in a step of 10 s or more."""
+    standing, found = Standing(), []
+    for number in range(SKIPPED + LEARNED + IN_A_ROW):
+        times = [1.0, 1.0, 1.5 if number >= SKIPPED + LEARNED else 1.0, 1.0]
+        found += [slow.rank for slow in standing.take(times, step_s)]
+    assert found == named
 
 
 def test_beside_a_very_slow_rank_a_little_slowness_is_no_suspicion() -> None:
@@ -87,7 +98,7 @@ def test_beside_a_very_slow_rank_a_little_slowness_is_no_suspicion() -> None:
     for number in range(20):
         slow = number >= 10
         times = [1.0, 1.0, 9.0 if slow else 1.0, 1.4 if slow else 1.0, 8.0 if slow else 1.0]
-        named += [(number, found.rank) for found in standing.take(times)]
+        named += [(number, found.rank) for found in standing.take(times, max(times))]
     assert named == [(11, 2), (11, 4)]
 
 
