@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak slurm faults exposure matrix overheads leads resume calibration validation screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak monitors slurm faults exposure matrix overheads leads resume calibration validation screenshots data clean
 
 help:
 	@echo "make demo       measure this machine for two minutes, recommend for it and for the paper's"
@@ -16,6 +16,7 @@ help:
 	@echo "make benchmark  the performance figures, as ratios"
 	@echo "make soak       hundreds of real runs under faults, one after the other"
 	@echo "make campaigns-soak  a campaign whose controller is killed 50 times"
+	@echo "make monitors   how often monitors miss and are wrong: thousands of synthetic series, real ranks"
 	@echo "make faults     every kind of fault in a real run"
 	@echo "make slurm      a real SLURM of three nodes, every way in which a task ends; torchrun"
 	@echo "make exposure   what a lost worker does to each architecture on this machine"
@@ -112,6 +113,10 @@ soak: measuring
 # 40 cells, kill -9 at 50 moments (SOAK_SEED chooses them), resumed each time.
 campaigns-soak: measuring
 	$(BIN)/python -m pytest -m soak -s tests/soak/test_campaigns.py
+
+# Miss rates and false alarms of the monitors, printed.
+monitors: measuring
+	$(BIN)/python -m pytest -m soak -s tests/measure/monitors
 
 # A real SLURM of three nodes, and every way in which a task, a node or a controller ends; two torchruns.
 slurm: measuring

@@ -128,6 +128,7 @@ class RankPart(Part):
     peak_memory_bytes: Whole | None
     state_bytes: Whole | None
     error: Said
+    where: Text = ""
 
 
 class AtTime(Part):
@@ -253,6 +254,35 @@ class NodesPart(Part):
     members: Annotated[
         tuple[NodePart, ...], Field(strict=False, min_length=2, max_length=_MOST_ITEMS)
     ]
+
+
+class SuspicionPart(Part):
+    """What a monitor found, once for all ranks, beside the fault that it answers."""
+
+    at_s: FromZero
+    step: Whole
+    proved_step: Whole
+    ranks: Annotated[tuple[Whole, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    why: Said
+    kind: Literal["divergence", "corruption", "not-finite", "loss-spike", "straggler"]
+    severity: Literal["stop", "report"]
+    fault: Whole | None
+    after_s: FromZero | None
+    after_steps: Whole | None
+    right_rank: bool | None
+
+
+class MonitoringPart(Part):
+    """What one monitor of a run did, and what it cost."""
+
+    monitor: Id
+    interval_steps: FromOne
+    checks: Whole
+    s_per_step: FromZero | None
+    waited_s_per_step: FromZero | None
+    overhead_fraction: FromZero | None
+    suspicions: Annotated[tuple[SuspicionPart, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    false_alarms: Whole
 
 
 class StepPart(Part):
@@ -410,6 +440,9 @@ class Record(Part):
     times: TimesPart | None = None
     shared_memory_bytes: Whole | None = None
     nodes: NodesPart | None = None
+    monitoring: Annotated[
+        tuple[MonitoringPart, ...], Field(strict=False, max_length=_MOST_ITEMS)
+    ] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -434,6 +467,15 @@ class Record(Part):
         named |= {each.fault for each in self.emergency if each.fault is not None}
         if any(fault >= len(self.faults) for fault in named):
             problems.append("a recovery or an emergency save refers to a fault that is not there")
+        return problems + self._monitoring_problems()
+
+    def _monitoring_problems(self) -> list[str]:
+        problems = []
+        if _repeated(each.monitor for each in self.monitoring):
+            problems.append("a monitor is listed twice")
+        answered = {found.fault for each in self.monitoring for found in each.suspicions} - {None}
+        if any(fault is not None and fault >= len(self.faults) for fault in answered):
+            problems.append("a suspicion refers to a fault that is not there")
         return problems
 
     def _validity_problems(self) -> list[str]:

@@ -23,6 +23,7 @@ from typing import Any
 from measure.errors import UsageError
 from measure.interfaces.capabilities import Way
 from measure.job_spec import Detector
+from measure.monitors.catalogue import settings_of
 from measure.plan import Request, all_architectures, all_mechanisms, all_traces
 from measure.units import duration_s
 
@@ -48,6 +49,7 @@ _SINGLE: Mapping[str, str] = {
     "device": "device",
     "steps": "steps",
     "nodes": "nodes",
+    "monitors": "monitors",
 }
 _NUMBERS = ("seeds", "first-seed", "world-size", "steps", "nodes", "interval", "replicas")
 _DEVICES = ("auto", "cpu", "cuda")
@@ -195,6 +197,10 @@ def _way(name: str) -> Way:
     return Way(name)
 
 
+def _monitors(text: str) -> tuple[str, ...]:
+    return tuple(str(setting) for setting in settings_of([text]))
+
+
 def _device(name: str) -> str:
     if name not in _DEVICES:
         raise UsageError(f"unknown device {name!r}: known are {', '.join(_DEVICES)}")
@@ -207,5 +213,6 @@ _READERS: Mapping[str, Callable[[str], Any]] = {
     "way": _way,
     "pg-timeout": duration_s,
     "device": _device,
+    "monitors": _monitors,
     "profile": str.lower,
 }

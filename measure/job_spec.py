@@ -58,6 +58,9 @@ class JobSpec:
     its overhead is seen against a baseline of the same run."""
     nodes: int = 1
     """How many the ranks are on, consecutive ones together; each is lost as a whole."""
+    monitors: tuple[str, ...] = ()
+    """What looks for failures that are not losses: names such as `digest:10`
+    (measure.monitors.catalogue)."""
 
     def run_key(self) -> str:
         """What the names of this run's shared memory begin with: twelve hexadecimal digits."""
@@ -79,12 +82,14 @@ class JobSpec:
         return lambda step: (step + 1) // block % 2 == 0
 
     def to_json(self) -> str:
-        """The job as JSON text, which `from_json` reads. On one node it is the text that it was
-        before there were several: digests and run ids stay."""
+        """The job as JSON text, which `from_json` reads. On one node, and without monitors, it is
+        the text that it was before there were any: digests and run ids stay."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
         told["schedule"] = self.schedule.to_json()
         if self.nodes == 1:
             del told["nodes"]
+        if not self.monitors:
+            del told["monitors"]
         return json.dumps(told)
 
     def digest(self) -> str:
@@ -98,4 +103,5 @@ class JobSpec:
         found["schedule"] = parse(found["schedule"])
         found["detector"] = Detector(found["detector"])
         found["way"] = Way(found["way"]) if found["way"] else None
+        found["monitors"] = tuple(found.get("monitors", ()))
         return JobSpec(**found)

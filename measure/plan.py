@@ -24,6 +24,7 @@ from measure.job_spec import Detector, JobSpec
 from measure.matrix import classify
 from measure.mechanisms import registry as mechanisms
 from measure.mechanisms.catalogue import MECHANISMS
+from measure.monitors.catalogue import settings_of
 from measure.nodes.command import AT
 from measure.nodes.messages import SILENT_S
 from measure.nodes.placement import spares_for_a_node
@@ -59,6 +60,8 @@ class Request:
     way: Way | None = None
     nodes: int = 1
     """How many nodes the ranks are on, each with an agent and lost as a whole."""
+    monitors: Sequence[str] = ()
+    """What looks for failures that are not losses, by names such as `digest:10`."""
     where: str = ""
     """What stands before a complaint: the file and the block that this was asked in."""
 
@@ -242,6 +245,7 @@ def _cell(
             replicas=(request.replicas or mechanism.replicas) if mechanism.replicas else 0,
             alternates=mechanism.works_while_training,
             nodes=request.nodes,
+            monitors=tuple(str(setting) for setting in settings_of(request.monitors)),
         ),
         profile,
         workload.batch_per_rank,

@@ -102,6 +102,12 @@ _MOST_SEEDS = 20
     help="Who tells the ranks of a loss: group-timeout or supervisor.  [default: supervisor]",
 )
 @click.option(
+    "--monitors",
+    metavar="NAMES",
+    help="What looks for failures that are not losses: digest, values, stragglers, each with its"
+    " interval in steps such as digest:20, or all.  [default: none]",
+)
+@click.option(
     "--lead",
     "lead_s",
     type=DURATION_OR_NONE,

@@ -5,6 +5,7 @@ import torch.distributed as dist
 from measure.architectures.parameter_server import ParameterServer
 from measure.architectures.transport import Transport
 from measure.interfaces.architecture import StepResult
+from measure.rank.peer_waits import for_peers
 
 
 class SynchronousParameterServer(ParameterServer):
@@ -21,7 +22,8 @@ class SynchronousParameterServer(ParameterServer):
     def serve(self) -> None:
         """Gathers the workers' messages, updates, broadcasts."""
         message = self._transport.outgoing(self.flat.gradients)
-        dist.gather(message, list(self._inbox.unbind()), dst=0, group=self._transport.group)
+        with for_peers():
+            dist.gather(message, list(self._inbox.unbind()), dst=0, group=self._transport.group)
         self.update(list(self._inbox[1:]))
         self._broadcast()
 
@@ -29,13 +31,15 @@ class SynchronousParameterServer(ParameterServer):
         """Computes a gradient, hands it in, waits for the new parameters."""
         result = self.compute()
         message = self._transport.outgoing(self.flat.gradients)
-        dist.gather(message, None, dst=0, group=self._transport.group)
+        with for_peers():
+            dist.gather(message, None, dst=0, group=self._transport.group)
         self._broadcast()
         self.flat.unpack_buffers(self.flat.parameters)
         return result
 
     def _broadcast(self) -> None:
         message = self._transport.outgoing(self.flat.parameters)
-        dist.broadcast(message, src=0, group=self._transport.group)
+        with for_peers():
+            dist.broadcast(message, src=0, group=self._transport.group)
         if message is not self.flat.parameters:
             self.flat.parameters.copy_(message)

@@ -11,6 +11,7 @@ from measure.architectures.peers import SUPERVISOR, Peers, exchange
 from measure.architectures.shapes import at_least
 from measure.interfaces.architecture import Architecture, StepResult, TrainingState
 from measure.interfaces.workload import Workload
+from measure.rank.peer_waits import for_peers
 from measure.workloads.loader import Loader
 
 
@@ -56,7 +57,8 @@ class Gossip(Architecture):
         """See Architecture. Never raises for a lost neighbour; without any it trains alone."""
         result = self._update()
         self._begin_exchanges()
-        wait_for(self._fresh, timeout=self.context.round_limit_s / 2)
+        with for_peers():
+            wait_for(self._fresh, timeout=self.context.round_limit_s / 2)
         self._average(self._arrived())
         return result
 

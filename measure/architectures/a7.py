@@ -10,9 +10,15 @@ from measure.architectures.shapes import layered
 from measure.architectures.tensor_parallel import sharded_blocks
 from measure.architectures.transport import Transport
 from measure.errors import ShapeError
-from measure.interfaces.architecture import Architecture, StepResult, TrainingState
+from measure.interfaces.architecture import (
+    Architecture,
+    Replication,
+    StepResult,
+    TrainingState,
+)
 from measure.interfaces.workload import Workload
 from measure.rank.context import Groups
+from measure.rank.peer_waits import for_peers
 from measure.workloads.loader import Loader
 
 TENSOR = 2
@@ -96,7 +102,8 @@ class Hybrid(Architecture):
         self._flat.zero_gradients()
         loss = self._stage.train(batch, samples)
         gradients = self._flat.weight_gradients
-        dist.all_reduce(gradients, group=self._replicas)
+        with for_peers():
+            dist.all_reduce(gradients, group=self._replicas)
         gradients /= self._replicas.size()
         self._optimizer.step()
         return StepResult(loss, samples)
@@ -104,6 +111,13 @@ class Hybrid(Architecture):
     def state(self) -> TrainingState:
         """This rank's shard of its stage, and its optimizer."""
         return TrainingState(self._model, self._optimizer, self._loader)
+
+    def replication(self) -> Replication:
+        """The ranks of the same stage and shard, one in each replica; alone where there is one."""
+        count = self.context.world_size // _REPLICA
+        own = Place.of(self.context.rank)
+        ranks = tuple(Place(r, own.stage, own.shard).rank for r in range(count))
+        return Replication(ranks, independent=count > 1)
 
 
 def _form(

@@ -8,7 +8,12 @@ from torch.optim import Optimizer
 
 from measure.architectures.flat import FlatModel
 from measure.architectures.shapes import at_least
-from measure.interfaces.architecture import Architecture, StepResult, TrainingState
+from measure.interfaces.architecture import (
+    Architecture,
+    Replication,
+    StepResult,
+    TrainingState,
+)
 from measure.interfaces.workload import Workload
 from measure.workloads.loader import Loader
 
@@ -76,6 +81,10 @@ class ParameterServer(Architecture):
     def state(self) -> TrainingState:
         """The whole model; the optimizer on the server only."""
         return TrainingState(self._model, self._optimizer, self._loader)
+
+    def replication(self) -> Replication:
+        """The server's parameters, sent to every worker in each step."""
+        return Replication(tuple(range(self.context.world_size)), independent=False)
 
     def compute(self) -> StepResult:
         """The next batch's gradients and buffers, into `flat.gradients`."""

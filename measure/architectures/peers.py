@@ -8,6 +8,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from measure.rank.context import PairGroup
+from measure.rank.peer_waits import for_peers
 
 CLOSED = "connection closed"
 TIME_LIMIT = "time limit"
@@ -75,7 +76,8 @@ class Peers:
 def failed(work: dist.Work, deadline: Deadline) -> str | None:
     """Waits for an operation: None when it succeeded, CLOSED or TIME_LIMIT when it did not."""
     try:
-        work.wait(deadline.left())
+        with for_peers():
+            work.wait(deadline.left())
     except RuntimeError:
         return TIME_LIMIT if deadline.passed() else CLOSED
     return None

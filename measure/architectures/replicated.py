@@ -1,17 +1,25 @@
 """DistributedDataParallel over all ranks: what A2 and A3 share."""
 
+import itertools
 import os
 from abc import abstractmethod
 
 import torch
 import torch.distributed as dist
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import Dataset, default_collate
 
 from measure.architectures.shapes import at_least
-from measure.interfaces.architecture import Architecture, StepResult, TrainingState
+from measure.interfaces.architecture import (
+    Architecture,
+    Replication,
+    StepResult,
+    TrainingState,
+)
 from measure.interfaces.workload import Workload
+from measure.rank.context import RankContext
+from measure.rank.peer_waits import add, clock, waited_s
 from measure.workloads.loader import Loader
 
 
@@ -30,6 +38,10 @@ class ReplicatedTraining(Architecture):
     def communicate_with(self, replica: DistributedDataParallel, group: dist.ProcessGroup) -> None:
         """Chooses how the gradients of `replica` are averaged over `group`."""
 
+    def __init__(self, context: RankContext, workload: Workload) -> None:
+        super().__init__(context, workload)
+        self._called_at = self._gradient_at = self._waited_s = 0.0
+
     def build(self) -> None:
         """See Architecture."""
         context = self.context
@@ -40,6 +52,7 @@ class ReplicatedTraining(Architecture):
         model = self.workload.model(context.device)
         self._replica = DistributedDataParallel(model, process_group=group)
         self.communicate_with(self._replica, group)
+        self._count_waits(model)
         self._optimizer = self.workload.optimizer(model.parameters())
         dataset = self.workload.dataset()
         self._loader = Loader(
@@ -62,7 +75,7 @@ class ReplicatedTraining(Architecture):
         inputs, targets = default_collate([dataset[n] for n in range(batch)])
         buffers = [buffer.clone() for buffer in self._replica.module.buffers()]
         device = self.context.device
-        self.workload.loss(self._replica(inputs.to(device)), targets.to(device)).backward()
+        self._pass(inputs.to(device), targets.to(device))
         self._replica.zero_grad()
         with torch.no_grad():
             for buffer, before in zip(self._replica.module.buffers(), buffers, strict=True):
@@ -71,15 +84,41 @@ class ReplicatedTraining(Architecture):
     def step(self) -> StepResult:
         """See Architecture."""
         inputs, targets = (t.to(self.context.device) for t in self._loader.next())
-        loss = self.workload.loss(self._replica(inputs), targets)
         self._optimizer.zero_grad()
-        loss.backward()
+        loss = self._pass(inputs, targets)
         self._optimizer.step()
         return StepResult(loss.item(), len(inputs))
+
+    def _pass(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Forward and backward; the loss. Gradients, which were zero, are means over all ranks."""
+        self._called_at = clock()
+        loss = self.workload.loss(self._replica(inputs), targets)
+        loss.backward()
+        counted_s = waited_s() - self._waited_s  # by a tree, whose messages count themselves
+        add(clock() - self._gradient_at - counted_s)
+        return loss
+
+    def _count_waits(self, model: nn.Module) -> None:
+        """DDP waits where nobody sees it: for rank 0's buffers before the model's pass begins, for
+        the gradients' means once the last gradient is there, that of the first parameters."""
+
+        def begins(*_: object) -> None:
+            add(clock() - self._called_at)
+
+        def has_gradient(_: Tensor) -> None:
+            self._gradient_at, self._waited_s = clock(), waited_s()
+
+        model.register_forward_pre_hook(begins)
+        for parameter in itertools.islice(model.parameters(), 2):
+            parameter.register_post_accumulate_grad_hook(has_gradient)
 
     def state(self) -> TrainingState:
         """The whole model and optimizer: equal on every rank."""
         return TrainingState(self._replica.module, self._optimizer, self._loader)
+
+    def replication(self) -> Replication:
+        """Each rank makes every update itself, from the same mean of gradients."""
+        return Replication(tuple(range(self.context.world_size)), independent=True)
 
 
 def nccl_setting(algorithm: str, version: tuple[int, int]) -> str:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from measure.interfaces.workload import LayeredWorkload
+from measure.rank.peer_waits import for_peers
 
 
 class _ToShards(torch.autograd.Function):
@@ -21,7 +22,8 @@ class _ToShards(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         total = gradients[0].clone(memory_format=torch.contiguous_format)
-        dist.all_reduce(total, group=ctx.group)
+        with for_peers():
+            dist.all_reduce(total, group=ctx.group)
         return total, None
 
 
@@ -31,7 +33,8 @@ class _FromShards(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, partial: Tensor, group: dist.ProcessGroup) -> Tensor:
         ctx.mark_dirty(partial)
-        dist.all_reduce(partial, group=group)
+        with for_peers():
+            dist.all_reduce(partial, group=group)
         return partial
 
     @staticmethod

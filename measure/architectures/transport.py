@@ -5,6 +5,7 @@ import torch.distributed as dist
 from torch import Tensor
 
 from measure.rank.context import RankContext
+from measure.rank.peer_waits import for_peers
 
 
 class Transport:
@@ -35,7 +36,8 @@ class Transport:
     def receive(self, rank: int, *shape: int) -> Tensor:
         """What `rank` sends next, of this shape, on the device."""
         landed = self.landing(*shape)
-        dist.recv(landed, rank, group=self.group)
+        with for_peers():
+            dist.recv(landed, rank, group=self.group)
         return landed.to(self._device)
 
 
@@ -48,4 +50,5 @@ class Sending:
     def wait(self) -> None:
         """Returns when the message has left; RuntimeError when the peer is lost."""
         if self._work is not None:
-            self._work.wait()
+            with for_peers():
+                self._work.wait()

@@ -36,6 +36,18 @@ class TrainingState:
     loader: Loader
 
 
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """Who holds the same as one rank: what its parameters can be held against."""
+
+    ranks: tuple[int, ...]
+    """The ranks, itself among them, whose parameters have equal bits after every step; so has the
+    optimizer's state of those that hold one."""
+    independent: bool
+    """Each of them keeps its copy by updating it itself, so that what changes on one stays
+    different. False where the copies are sent anew in every step, or no other rank has any."""
+
+
 class Architecture(ABC):
     """One rank's part in a distributed training; the rank process calls everything here."""
 
@@ -60,6 +72,10 @@ class Architecture(ABC):
     @abstractmethod
     def state(self) -> TrainingState:
         """This rank's state, live (not a copy)."""
+
+    def replication(self) -> Replication:
+        """Who holds the same as this rank, after `build`; nobody else unless a plug-in says so."""
+        return Replication((self.context.rank,), independent=False)
 
     def peer_lost(self, rank: int) -> None:  # noqa: B027 - most cannot go on without a peer
         """The supervisor says that `rank` is dead. Called from the training thread between steps,

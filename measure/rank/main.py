@@ -24,8 +24,11 @@ from measure.faults.kinds import FaultKind, RecoveryPhase, StartPhase
 from measure.interfaces.architecture import Architecture
 from measure.interfaces.capabilities import ArchitectureEntry, Capability
 from measure.interfaces.mechanism import Mechanism, Surroundings
+from measure.interfaces.monitor import SuspectError, Suspicion
 from measure.job_spec import JobSpec
 from measure.mechanisms import registry as mechanisms
+from measure.monitors import registry as monitors
+from measure.monitors.watch import Watch
 from measure.nodes.strike import strike
 from measure.rank import exit_codes, restoring
 from measure.rank.context import RankContext
@@ -37,7 +40,7 @@ from measure.rank.groups import (
     StorePlace,
     stay_on_loopback,
 )
-from measure.rank.heartbeat import Heartbeat
+from measure.rank.heartbeat import Heartbeat, Where
 from measure.rank.parent import die_with_parent
 from measure.rank.scheduling import take_turns
 from measure.rank.stillness import Stillness
@@ -135,6 +138,7 @@ class _Rank:
         self.freeing: _Freeing | None = None
         self.mechanism: Mechanism = mechanisms.load(job.mechanism)
         self.attached = False
+        self.watch = Watch(monitors.load(job.monitors), self._suspects)
         self.entry = architectures.entry_named(job.architecture)
         self.continues = job.goes_on_alone(self.entry)
         self.inbox = Inbox(
@@ -202,6 +206,7 @@ class _Rank:
             self._dropped,
             self.job.alternation(),
             lambda: self.inbox.pause_at,
+            self.watch,
         )
         self.attached = True
         self.mechanism.attach(architecture, surroundings)
@@ -213,6 +218,9 @@ class _Rank:
             self.injector.at_phase(RecoveryPhase.RESTORING)
         step, source, proof = self._restored(architecture, surroundings)
         self.log.write("restored", generation=generation, step=step, source=source)
+        limit_s = self.job.round_limit_s if self.continues else self.job.group_timeout_s
+        store = surroundings.store
+        self.watch.attach(architecture, store, generation, limit_s, self.log, self.continues)
         optimizer = architecture.state().optimizer
         self.log.write(
             "built", groups_s=groups_s, optimizer=type(optimizer).__name__ if optimizer else ""
@@ -318,6 +326,8 @@ class _Rank:
             self.freeing = _Freeing(self.groups, self._stuck)
 
     def _detach(self) -> None:
+        self.watch.detach()
+        self.heartbeat.at(Where.ELSEWHERE, 0)
         if self.attached:
             self.attached = False
             self.mechanism.detach()
@@ -332,14 +342,22 @@ class _Rank:
         self.log.write("dropped", rank=peer, how=how)
         say(self.pipe, "dropped", rank=peer, how=how)
 
+    def _suspects(self, suspicion: Suspicion) -> None:
+        found = suspicion.as_json()
+        self.log.write("suspect", **found)
+        say(self.pipe, "suspect", **found)
+
     def _stopped(self, error: Exception) -> None:
-        """Reports a lost peer. The groups stay open until the next order: closing them would tell
-        the neighbours, who have to notice by themselves."""
+        """Reports a lost peer, or what a monitor found. The groups stay open until the next order:
+        closing them would tell the neighbours, who have to notice by themselves."""
         if not isinstance(error, PausedError):
             self.injector.at_phase(RecoveryPhase.NOTICING)
         how = "regroup" if isinstance(error, PausedError) else _how_noticed(error)
         if self.inbox.told_of_loss and how != "group timeout":
             how = "supervisor"
+        if isinstance(error, SuspectError):
+            how = "monitor"
+            self._suspects(error.suspicion)
         said = f"{type(error).__name__}: {_first_line(str(error))}"
         # The traceback's frames hold the architecture, and so its groups, for ever.
         traceback.clear_frames(error.__traceback__)
@@ -359,7 +377,8 @@ class _Rank:
     def _say_stopped(self, how: str, error: str, *, stuck: bool) -> None:
         told = {"how": how, "error": error, "stuck": stuck}
         peak_bytes = _peak_memory_bytes(self.job.device)
-        self.log.write("stopped", **told, peak_memory_bytes=peak_bytes)
+        where = self.heartbeat.where
+        self.log.write("stopped", **told, peak_memory_bytes=peak_bytes, where=where)
         say(self.pipe, "stopped", **told)
 
 

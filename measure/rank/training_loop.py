@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from measure.faults.injector import Injector
 from measure.interfaces.architecture import Architecture
 from measure.interfaces.mechanism import Mechanism
+from measure.monitors.watch import Watch
 from measure.rank.event_log import EventLog
-from measure.rank.heartbeat import Heartbeat
+from measure.rank.heartbeat import Heartbeat, Where
+from measure.rank.peer_waits import clock
 from measure.rank.state_size import state_bytes
 
 
@@ -32,6 +34,7 @@ class TrainingLoop:
     on_dropped: Callable[[int, str], None]
     rests: Callable[[int], bool] | None = None
     pause_at: Callable[[], int | None] = lambda: None
+    watch: Watch = field(default_factory=Watch)
     _first: int = 0
     _dropped: set[int] = field(default_factory=set)
 
@@ -49,11 +52,19 @@ class TrainingLoop:
 
     def one_step(self, step: int) -> None:
         """One step with everything that the harness does around it."""
+        came = clock()
+        self.heartbeat.at(Where.BEFORE, step)
         self.injector.before_step(step)
+        own_s = clock() - came
         self._pass_on()
         begin = time.monotonic()
+        self.watch.before_step(step, own_s)
+        self.heartbeat.at(Where.IN, step)
         result = self.architecture.step()
-        self.injector.after_step(time.monotonic() - begin)
+        step_s = time.monotonic() - begin
+        self.injector.after_step(step_s)
+        self.heartbeat.at(Where.AFTER, step)
+        self.watch.after_step(step, step_s, result.loss)
         if step == self._first:
             self.mechanism.first_step_done(step)
         if self.rests is None or not self.rests(step):

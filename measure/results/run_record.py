@@ -16,6 +16,7 @@ from measure.mechanisms.registry import entry_named
 from measure.results.accounting import Loss, Times, times_of
 from measure.results.emergencies import emergencies_of
 from measure.results.generations import Generation, generations
+from measure.results.monitoring import monitoring_of
 from measure.results.nodes import nodes_of
 from measure.results.overhead import overhead_of
 from measure.results.rank_log import RankLog
@@ -96,6 +97,7 @@ def run_record(
         **_mechanism(run, trained),
         **_recovering(run, answers, times),
         **nodes_of(run, faults),
+        **monitoring_of(run, faults),
     }
 
 
@@ -221,7 +223,16 @@ def _rank(run: Run, rank: int) -> dict[str, Any]:
         "peak_memory_bytes": _peak(rank, run),
         "state_bytes": state["bytes"] if state else None,
         "error": raised["error"].strip().splitlines()[-1] if raised else view.error,
+        "where": _where(run, rank),
     }
+
+
+def _where(run: Run, rank: int) -> str:
+    """In which part of which step a rank was when it stopped or fell silent, if it did: a rank that
+    hangs is before its step, say, and the others are in it, where they wait for each other."""
+    stopped = [e.get("where", "") for e in run.logs[rank].events if e["event"] == "stopped"]
+    where: str = stopped[-1] if stopped else run.seen.ranks[rank].where
+    return where
 
 
 def _end(run: Run, rank: int) -> str:

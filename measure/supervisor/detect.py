@@ -66,11 +66,12 @@ def before_training(
 
 
 def note_silence(living: list[RankView], beats: HeartbeatReader, now: float) -> None:
-    """Notes, of each that lives, since when its heartbeat is silent."""
+    """Notes, of each that lives, since when its heartbeat is silent, and where in a step it was."""
     found = beats.read()
     for view in living:
         silent = now - found[view.rank].beat_at > _SILENT_S and view.active
         view.silent_since = found[view.rank].beat_at if silent else None
+        view.where = found[view.rank].where if silent else ""
 
 
 def quiet_s(living: list[RankView], beats: HeartbeatReader, since: float, now: float) -> float:

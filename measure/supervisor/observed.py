@@ -58,6 +58,8 @@ class RankView:
     recovery, or all were started anew."""
     silent_since: float | None = None
     """When its heartbeat stopped, for a rank that lived."""
+    where: str = ""
+    """In which part of which step it was then (measure.rank.heartbeat.Where)."""
     node: int | None = None
     """The node that it is on; None where there is one only."""
 

@@ -119,6 +119,33 @@ def record(
     return made
 
 
+def monitoring(**changes: Any) -> dict[str, Any]:
+    """What a monitor of a run did: one suspicion, which `changes` set."""
+    suspicion = {
+        "at_s": 3.5,
+        "step": 30,
+        "proved_step": 20,
+        "ranks": [2],
+        "why": "parameters: rank 2 differs from the 7 others that hold the same",
+        "kind": "divergence",
+        "severity": "stop",
+        "fault": 0,
+        "after_s": 0.5,
+        "after_steps": 5,
+        "right_rank": True,
+    }
+    return {
+        "monitor": "digest",
+        "interval_steps": 10,
+        "checks": 3,
+        "s_per_step": 0.001,
+        "waited_s_per_step": 0.0005,
+        "overhead_fraction": 0.02,
+        "suspicions": [{**suspicion, **changes}],
+        "false_alarms": 0,
+    }
+
+
 def mechanism_record(
     mechanism: str = "ft1",
     architecture: str = "a2",

@@ -40,6 +40,8 @@ GOOD = {
     "warned": run_records.mechanism_record("ft4"),
     "infeasible": run_records.infeasible(),
     "composed": run_records.mechanism_record("ft4+ft2+ft1"),
+    "watched": run_records.record(monitoring=[run_records.monitoring()]),
+    "seen where it hung": run_records.record(ranks__0__where="in step 8"),
 }
 
 
@@ -89,6 +91,8 @@ WRONG: list[tuple[str, Any, str]] = [
     ("faults.0.planned", {"moon": "full"}, "faults.0.planned"),
     ("faults.0.fired", 1, "faults.0.fired: "),
     ("faults.0.detections.0.how", "telepathy", "faults.0.detections.0.how: "),
+    ("monitoring", [run_records.monitoring(kind="magic")], "monitoring.0.suspicions.0.kind: "),
+    ("monitoring", [{"monitor": "digest"}], "monitoring.0.interval_steps: "),
     ("aggregate_slowdown_fraction", 1.5, "aggregate_slowdown_fraction: "),
     ("validity_reasons", [""], "validity_reasons.0: "),
     ("record", "something", "not a run record"),
@@ -99,6 +103,8 @@ WRONG: list[tuple[str, Any, str]] = [
 # What only the reader can tell: rules between keys, and 7.0, which is a whole number in JSON.
 INCONSISTENT: list[tuple[str, Any, str]] = [
     ("cell.seed", 7.0, "cell.seed: "),
+    ("monitoring", [run_records.monitoring()] * 2, "a monitor is listed twice"),
+    ("monitoring", [run_records.monitoring(fault=9)], "a suspicion refers to a fault that is not"),
     ("validity_reasons", ["too hot"], "validity_reasons say why"),
     ("validity", "invalid", "validity_reasons say why"),
     ("outcome", "invalid", "needs the validity invalid"),

@@ -83,6 +83,8 @@ def test_a_hang_is_told_from_a_crash_and_its_time_is_censored(tmp_path: Path) ->
     assert struck["detected_s"] >= 3.0  # so long was waited in vain for the supervisor's notice
     assert found["phases"] == []
     assert found["ranks"][2]["end"] == "hung"
+    where = ["in step 8", "in step 8", "before step 8", "in step 8"]
+    assert [rank["where"] for rank in found["ranks"]] == where
 
 
 def test_a_rank_that_raises_is_told_from_one_that_was_killed(tmp_path: Path) -> None:

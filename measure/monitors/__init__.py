@@ -1,0 +1,1 @@
+"""Monitors: what notices failures that are not losses, listed in catalogue.py."""
