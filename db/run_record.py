@@ -55,6 +55,9 @@ Said = Annotated[str, StringConstraints(max_length=100_000)]
 Slowdown = Annotated[float, Field(ge=-_LARGEST, le=1, allow_inf_nan=False)]
 
 
+_Words = Annotated[tuple[FilledText, ...], Field(strict=False, max_length=1000)]
+
+
 class Part(BaseModel):
     """Base of every part of a record: unknown keys and converted types are refused."""
 
@@ -149,7 +152,9 @@ class AtPhase(Part):
 class DetectionPart(Part):
     rank: Whole
     after_s: FromZero
-    how: Literal["connection closed", "group timeout", "supervisor", "time limit", "raised"]
+    how: Literal[
+        "connection closed", "group timeout", "supervisor", "time limit", "raised", "monitor"
+    ]
 
 
 class FaultPart(Part):
@@ -312,6 +317,25 @@ class RecoveryPart(Part):
         return sum(found) if found else None
 
 
+class IncidentPart(Part):
+    incident: Whole
+    generation: Whole
+    at_s: FromZero
+    step: Whole
+    proved_step: Whole
+    monitors: _Words
+    kinds: _Words
+    suspects: Annotated[tuple[Whole, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    scope: Literal["report", "retry", "rebuild", "rollback", "halt"]
+    not_after: Whole | None
+    restored_step: Whole | None
+    quarantined: Annotated[tuple[Whole, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    why: Said
+    folder: Text
+    not_kept: Said
+    count: FromOne
+
+
 class TimesPart(Part):
     productive_s: FromZero
     save_s: FromZero
@@ -337,9 +361,6 @@ class SeriesPart(Part):
         if len(lengths) > 1:
             raise ValueError("its lists are not equally long")
         return self
-
-
-_Words = Annotated[tuple[FilledText, ...], Field(strict=False, max_length=1000)]
 
 
 class Record(Part):
@@ -387,6 +408,9 @@ class Record(Part):
     times: TimesPart | None = None
     shared_memory_bytes: Whole | None = None
     nodes: NodesPart | None = None
+    incidents: Annotated[
+        tuple[IncidentPart, ...], Field(strict=False, max_length=_MOST_ITEMS)
+    ] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -33,6 +33,7 @@ _TEXTS = ("architecture", "mechanism", "trace")
 _SWEPT: Mapping[str, str] = {
     "interval": "interval_steps",
     "replicas": "replicas",
+    "keep": "kept",
     "lead": "lead_s",
     "way": "way",
     "detector": "detector",
@@ -49,7 +50,7 @@ _SINGLE: Mapping[str, str] = {
     "steps": "steps",
     "nodes": "nodes",
 }
-_NUMBERS = ("seeds", "first-seed", "world-size", "steps", "nodes", "interval", "replicas")
+_NUMBERS = ("seeds", "first-seed", "world-size", "steps", "nodes", "interval", "replicas", "keep")
 _DEVICES = ("auto", "cpu", "cuda")
 KEYS = (*_TEXTS, *_SWEPT, *_SINGLE)
 

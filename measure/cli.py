@@ -281,6 +281,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument("--lead", help="warn so long ahead of each fault, e.g. 2s; none: not at all")
     run.add_argument("--interval", type=int, help="steps between two saves")
     run.add_argument("--replicas", type=int, help="peers that hold each rank's state")
+    run.add_argument("--keep", type=int, help="states that each tier keeps at least")
     run.add_argument("--way", help="how to recover: spare, smaller or restart")
     run.add_argument(
         "--matrix", action="store_true", help="seven architectures, all mechanisms, none and F1-F3"

@@ -58,6 +58,9 @@ class JobSpec:
     its overhead is seen against a baseline of the same run."""
     nodes: int = 1
     """How many the ranks are on, consecutive ones together; each is lost as a whole."""
+    kept: int | None = None
+    """How many states each tier keeps at least, so that a rollback can go behind what was noticed
+    late; None: as is usual."""
 
     def run_key(self) -> str:
         """What the names of this run's shared memory begin with: twelve hexadecimal digits."""
@@ -79,12 +82,14 @@ class JobSpec:
         return lambda step: (step + 1) // block % 2 == 0
 
     def to_json(self) -> str:
-        """The job as JSON text, which `from_json` reads. On one node it is the text that it was
-        before there were several: digests and run ids stay."""
+        """The job as JSON text, which `from_json` reads. What was not there at first is left out
+        where it is as usual: digests and run ids stay."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
         told["schedule"] = self.schedule.to_json()
         if self.nodes == 1:
             del told["nodes"]
+        if self.kept is None:
+            del told["kept"]
         return json.dumps(told)
 
     def digest(self) -> str:

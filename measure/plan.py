@@ -58,6 +58,8 @@ class Request:
     way: Way | None = None
     nodes: int = 1
     """How many nodes the ranks are on, each with an agent and lost as a whole."""
+    kept: int | None = None
+    """States that each tier keeps at least."""
     where: str = ""
     """What stands before a complaint: the file and the block that this was asked in."""
 
@@ -74,6 +76,7 @@ def cells_of(request: Request) -> list[Cell]:
         ("interval", request.interval_steps, 10**7),
         ("number of replicas", request.replicas, request.world_size - 1),
         ("number of nodes", request.nodes, request.world_size),
+        ("number of kept states", request.kept, 1_000),
     ):
         if count is not None:
             _in_range(what, count, 1, most)
@@ -240,6 +243,7 @@ def _cell(
             replicas=(request.replicas or mechanism.replicas) if mechanism.replicas else 0,
             alternates=mechanism.works_while_training,
             nodes=request.nodes,
+            kept=request.kept,
         ),
         profile,
         workload.batch_per_rank,

@@ -32,13 +32,17 @@ class TrainingLoop:
     on_dropped: Callable[[int, str], None]
     rests: Callable[[int], bool] | None = None
     pause_at: Callable[[], int | None] = lambda: None
+    done: int = 0
+    """How many steps are complete."""
+    within_step: bool = False
+    """One more has begun."""
     _first: int = 0
     _dropped: set[int] = field(default_factory=set)
 
     def run(self, first: int, steps: int) -> None:
         """Trains steps `first` to `steps` - 1; whatever a step raises comes through. PausedError
         where all are to stop."""
-        self._first = first
+        self._first = self.done = first
         for step in range(first, steps):
             pause = self.pause_at()
             if pause is not None and step >= pause:
@@ -52,7 +56,9 @@ class TrainingLoop:
         self.injector.before_step(step)
         self._pass_on()
         begin = time.monotonic()
+        self.within_step = True
         result = self.architecture.step()
+        self.done, self.within_step = step + 1, False
         if step == self._first:
             self.mechanism.first_step_done(step)
         if self.rests is None or not self.rests(step):
