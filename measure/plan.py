@@ -243,7 +243,7 @@ def _cell(
             replicas=(request.replicas or mechanism.replicas) if mechanism.replicas else 0,
             alternates=mechanism.works_while_training,
             nodes=request.nodes,
-            kept=request.kept,
+            kept=request.kept if mechanism.ways else None,
         ),
         profile,
         workload.batch_per_rank,
