@@ -66,7 +66,7 @@ def test_a_rollback_finds_what_is_proved(recent: int, lag: int) -> None:
     there, best = set[int](), 0
     for number in range(1, 200):
         proved = max(0, number - lag) * 10 + 5
-        there = Retention(recent, 0).kept(there | {10 * number}, [proved])
+        there = Retention(recent, 4).kept(there | {10 * number}, [proved])
         found = max((step for step in there if step <= proved), default=0)
         assert found >= best
         best = found
