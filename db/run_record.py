@@ -308,6 +308,8 @@ class RecoveryPart(Part):
     lost_s: FromZero
     world_size: FromOne
     faults: Annotated[tuple[Whole, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    # The suspicion that it answers; older records, and recoveries from losses, have none.
+    why: Said = ""
     total_s: FromZero | None
     phases: Annotated[tuple[_PhaseTime, ...], Field(strict=False, max_length=_MOST_ITEMS)]
 
