@@ -410,9 +410,7 @@ class Record(Part):
     times: TimesPart | None = None
     shared_memory_bytes: Whole | None = None
     nodes: NodesPart | None = None
-    incidents: Annotated[
-        tuple[IncidentPart, ...], Field(strict=False, max_length=_MOST_ITEMS)
-    ] = ()
+    incidents: Annotated[tuple[IncidentPart, ...], Field(strict=False, max_length=_MOST_ITEMS)] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

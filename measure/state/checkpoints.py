@@ -301,9 +301,9 @@ def _poison_marker(digest: str) -> str:
 
 
 def _mark(folder: Path, digest: str, reason: str) -> None:
-    """Marks the generation of this manifest; the first reason stays. On a full disk there is no room
-    for a mark: then the manifest gets another name, which takes none, and without it a generation
-    is nothing."""
+    """Marks the generation of this manifest; the first reason stays. On a full disk there is no
+    room for a mark: then the manifest gets another name, which takes none, and without it a
+    generation is nothing."""
     marker = folder / _poison_marker(digest)
     if marker.exists():
         return

@@ -52,4 +52,3 @@ class Homes:
         """The node that each of some places is to leave, as long as there is another one."""
         living = {node.node for node in self._seen.nodes if not node.lost}
         return {place: node for place, node in self._shunned.items() if living - {node}}
-

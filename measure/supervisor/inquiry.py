@@ -138,9 +138,7 @@ class Inquiries:
         inquiry, self.open = self._opened(), None
         silent = inquiry.unanswered()
         inquiry.lacking += [f"rank {view.rank}'s state: it did not answer" for view in silent]
-        found = decide(
-            inquiry.said, inquiry.places(), inquiry.is_aligned(), self._past(), recovers
-        )
+        found = decide(inquiry.said, inquiry.places(), inquiry.is_aligned(), self._past(), recovers)
         self._close(inquiry, found)
         self.decision, self.concluded_at = joined(self.decision, found), time.monotonic()
         return silent

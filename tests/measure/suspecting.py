@@ -11,6 +11,7 @@ does not happen.
 import json
 import os
 import signal
+import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from measure.state.contract import RunFacts, capture
 from measure.state.digest import digests
 
 VARIABLE = "FAILBENCH_TEST_SUSPECTING"
+_MEET_WITHIN_S = 20.0
 _one_step, _run = TrainingLoop.one_step, TrainingLoop.run
 
 
@@ -42,6 +44,16 @@ def _corrupt(architecture: Architecture) -> None:
         largest.view(-1)[0] += 1.0
 
 
+def _meet(place: int, raisers: list[int]) -> None:
+    """All who are to notice have made the step: as where a monitor compares them."""
+    begin = f"noticed-{len(list(Path().glob('incidents/*')))}"
+    Path(f"{begin}-{place}").touch()
+    deadline = time.monotonic() + _MEET_WITHIN_S
+    while not all(Path(f"{begin}-{other}").exists() for other in raisers):
+        assert time.monotonic() < deadline, "some never noticed it"
+        time.sleep(0.002)
+
+
 def one_step(self: TrainingLoop, step: int) -> None:
     now, place = _now(), self.injector._place
     if step == now.get("corrupt") and place == now["place"]:
@@ -50,6 +62,7 @@ def one_step(self: TrainingLoop, step: int) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     _one_step(self, step)
     if step + 1 == now.get("notice") and place in now["raisers"]:
+        _meet(place, now["raisers"])
         named = tuple(now["named"])
         why = f"ranks {named} differ" if named else "somebody differs"
         raise SuspectError(

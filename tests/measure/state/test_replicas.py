@@ -482,9 +482,7 @@ def _keeps(store: Any, rank: int, size: int, key: str, kept: int | None) -> list
     return here.replicas.candidates(here.offers())
 
 
-@pytest.mark.parametrize(
-    ("kept", "steps"), [(None, [7, 6]), (1, [7, 6]), (3, [7, 6, 5, 4])]
-)
+@pytest.mark.parametrize(("kept", "steps"), [(None, [7, 6]), (1, [7, 6]), (3, [7, 6, 5, 4])])
 def test_so_many_saves_are_kept_beside_the_one_being_made(
     run_key: str, kept: int | None, steps: list[int]
 ) -> None:

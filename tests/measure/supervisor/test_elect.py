@@ -123,7 +123,7 @@ def test_a_place_that_is_to_leave_its_node_goes_to_a_process_of_another() -> Non
     def taken(*nodes: int) -> dict[int, int] | None:
         first.node, second.node = nodes
         found = elect(everybody, living, WORLD, traits, avoid={1: 0})
-        return found and {place: view.rank for view, place in found.joining}
+        return None if found is None else {place: view.rank for view, place in found.joining}
 
     assert taken(0, 1) == {1: 5}
     assert taken(1, 0) == {1: 4}

@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from measure.interfaces.monitor import Suspicion
+from measure.rank import evidence
 from measure.supervisor.incident import folder_of, problems
 from measure.supervisor.inquiry import Inquiries
 from measure.supervisor.observed import Observed, RankView
@@ -43,10 +44,8 @@ class Case:
 
     def answers(self, slot: int, parameters: str = "x", whole: bool = True) -> None:
         proof = {"step": "5", "position": "p", "parameters": parameters}
-        message = {
-            **{"said": "kept", "step": 5, "whole": whole, "digests": {}, "proof": proof},
-            **{"file": "", "bytes": 0, "sha256": "", "why": ""},
-        }
+        told = {"step": 5, "whole": whole, "digests": {}, "proof": proof}
+        message = {**evidence.NOTHING, **told, "said": "kept"}
         self.inquiries.answered(self.seen.ranks[slot], message)
 
 

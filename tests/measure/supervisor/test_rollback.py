@@ -210,6 +210,7 @@ def test_what_nobody_notices_ends_in_another_state(
     assert ended(finished, plan_file) != expected
 
 
+@pytest.mark.soak
 def test_what_memory_has_forgotten_begins_anew(plan_file: Path, tmp_path: Path) -> None:
     """With two saves in memory, both of them corrupted, nothing is left but the beginning."""
     finished = ran(tmp_path, plan_file, [CORRUPTED], "a5", "ft2")
@@ -220,15 +221,14 @@ def test_what_memory_has_forgotten_begins_anew(plan_file: Path, tmp_path: Path) 
     assert note.endswith("peer memory: step 30 is suspect, step 20 is suspect")
 
 
+@pytest.mark.soak
 def test_what_is_poisoned_is_not_offered_after_a_later_loss(
     plan_file: Path, tmp_path: Path
 ) -> None:
-    """The first save after the rollback would be that of step 20; the loss comes before it. (It is in
-    no schedule, so that the run is no evidence: that is of no matter here.)"""
+    """The first save after the rollback would be that of step 20; the loss comes before it. (It is
+    in no schedule, so that the run is no evidence: that is of no matter here.)"""
     expected = calm(plan_file, tmp_path, "a5")
-    finished = ran(
-        tmp_path, plan_file, [CORRUPTED, {"dies": [1, 17]}], "a5", "ft1", spares=1
-    )
+    finished = ran(tmp_path, plan_file, [CORRUPTED, {"dies": [1, 17]}], "a5", "ft1", spares=1)
     found = finished["found"]
     assert found["validity_reasons"] == ["rank 1 ended unplanned: SIGKILL"]
     assert [line["step"] for line in found["lineage"]] == [0, 10, 10]
@@ -270,6 +270,7 @@ def test_who_is_a_suspect_again_is_replaced(plan_file: Path, tmp_path: Path) -> 
     assert ended(finished, plan_file) == expected
 
 
+@pytest.mark.soak
 def test_ranks_that_prove_one_state_try_again(plan_file: Path, tmp_path: Path) -> None:
     """A monitor suspects what is well: nothing is poisoned, and the newest save is used."""
     expected = calm(plan_file, tmp_path, "a2")
@@ -281,6 +282,7 @@ def test_ranks_that_prove_one_state_try_again(plan_file: Path, tmp_path: Path) -
     assert ended(finished, plan_file) == expected
 
 
+@pytest.mark.soak
 def test_a_rank_that_is_done_goes_back_with_the_others(plan_file: Path, tmp_path: Path) -> None:
     """One suspects after the last step, when others may have finished."""
     expected = calm(plan_file, tmp_path, "a2")
@@ -291,6 +293,7 @@ def test_a_rank_that_is_done_goes_back_with_the_others(plan_file: Path, tmp_path
     assert ended(finished, plan_file) == expected
 
 
+@pytest.mark.soak
 def test_where_nothing_brings_it_back_the_job_has_halted(plan_file: Path, tmp_path: Path) -> None:
     finished = ran(tmp_path, plan_file, [CORRUPTED], "a2", "ft9")
     found = finished["found"]
@@ -301,6 +304,7 @@ def test_where_nothing_brings_it_back_the_job_has_halted(plan_file: Path, tmp_pa
     assert problems(folder_of(folder_of_run(finished), 0)) == []
 
 
+@pytest.mark.soak
 def test_a_failure_that_comes_back_each_time_ends_the_run(plan_file: Path, tmp_path: Path) -> None:
     """Always at the same step: older and older states are tried, then it is given up."""
     plan = [{**CORRUPTED, "corrupt": 5}] * 8
