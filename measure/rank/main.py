@@ -328,24 +328,25 @@ class _Rank:
         self.log.write("dropped", rank=peer, how=how)
         say(self.pipe, "dropped", rank=peer, how=how)
 
+    def _suspects(self, suspicion: Suspicion) -> None:
+        found = suspicion.as_json()
+        self.log.write("suspect", **found)
+        say(self.pipe, "suspect", **found)
+
     def _stopped(self, error: Exception) -> None:
-        """Reports a lost peer. The groups stay open until the next order: closing them would tell
-        the neighbours, who have to notice by themselves."""
+        """Reports a lost peer, or what a monitor found. The groups stay open until the next order:
+        closing them would tell the neighbours, who have to notice by themselves."""
         how = "regroup" if isinstance(error, PausedError) else _how_noticed(error)
-        if isinstance(error, SuspectError):
-            self._say_suspect(error.suspicion)
-            how = "monitor"
-        elif self.inbox.told_of_loss and how != "group timeout":
+        if self.inbox.told_of_loss and how != "group timeout":
             how = "supervisor"
+        if isinstance(error, SuspectError):
+            how = "monitor"
+            self._suspects(error.suspicion)
         said = f"{type(error).__name__}: {_first_line(str(error))}"
         # The traceback's frames hold the architecture, and so its groups, for ever.
         traceback.clear_frames(error.__traceback__)
         self._is_free()
         self._say_stopped(how, said, stuck=False)
-
-    def _say_suspect(self, found: Suspicion) -> None:
-        self.log.write("suspect", **found.as_json())
-        say(self.pipe, "suspect", **found.as_json())
 
     def _keep(self, folder: Path | None) -> None:
         """Adds to the evidence of an incident what this rank has; into the folder, if there is one,
