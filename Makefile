@@ -102,9 +102,10 @@ imports: setup
 benchmark: measuring
 	$(BIN)/python -m pytest -m benchmark -s tests/benchmarks
 
-# Eight mechanisms, six architectures, five moments: a resumed training is the one never struck.
+# Eight mechanisms, six architectures, five moments: a resumed training is the one never struck; so is
+# one that was rolled back behind the onset of a corruption.
 resume: measuring
-	$(BIN)/python -m pytest -m soak tests/measure/mechanisms/test_resume_equals.py
+	$(BIN)/python -m pytest -m soak tests/measure/mechanisms/test_resume_equals.py tests/measure/supervisor/test_rollback.py
 
 soak: measuring
 	$(BIN)/python -m pytest -m soak -s tests/soak/test_soak.py tests/soak/test_recoveries.py

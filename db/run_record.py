@@ -55,6 +55,9 @@ Said = Annotated[str, StringConstraints(max_length=100_000)]
 Slowdown = Annotated[float, Field(ge=-_LARGEST, le=1, allow_inf_nan=False)]
 
 
+_Words = Annotated[tuple[FilledText, ...], Field(strict=False, max_length=1000)]
+
+
 class Part(BaseModel):
     """Base of every part of a record: unknown keys and converted types are refused."""
 
@@ -356,6 +359,8 @@ class RecoveryPart(Part):
     lost_s: FromZero
     world_size: FromOne
     faults: Annotated[tuple[Whole, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    # The suspicion that it answers; older records, and recoveries from losses, have none.
+    why: Said = ""
     total_s: FromZero | None
     phases: Annotated[tuple[_PhaseTime, ...], Field(strict=False, max_length=_MOST_ITEMS)]
 
@@ -363,6 +368,25 @@ class RecoveryPart(Part):
         """The seconds of one phase; None if it was not reached."""
         found = [seconds for name, seconds in self.phases if name is phase]
         return sum(found) if found else None
+
+
+class IncidentPart(Part):
+    incident: Whole
+    generation: Whole
+    at_s: FromZero
+    step: Whole
+    proved_step: Whole
+    monitors: _Words
+    kinds: _Words
+    suspects: Annotated[tuple[Whole, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    scope: Literal["report", "retry", "rebuild", "rollback", "halt"]
+    not_after: Whole | None
+    restored_step: Whole | None
+    quarantined: Annotated[tuple[Whole, ...], Field(strict=False, max_length=_MOST_ITEMS)]
+    why: Said
+    folder: Text
+    not_kept: Said
+    count: FromOne
 
 
 class TimesPart(Part):
@@ -390,9 +414,6 @@ class SeriesPart(Part):
         if len(lengths) > 1:
             raise ValueError("its lists are not equally long")
         return self
-
-
-_Words = Annotated[tuple[FilledText, ...], Field(strict=False, max_length=1000)]
 
 
 class Record(Part):
@@ -443,6 +464,7 @@ class Record(Part):
     monitoring: Annotated[
         tuple[MonitoringPart, ...], Field(strict=False, max_length=_MOST_ITEMS)
     ] = ()
+    incidents: Annotated[tuple[IncidentPart, ...], Field(strict=False, max_length=_MOST_ITEMS)] = ()
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

@@ -34,6 +34,7 @@ _TEXTS = ("architecture", "mechanism", "trace")
 _SWEPT: Mapping[str, str] = {
     "interval": "interval_steps",
     "replicas": "replicas",
+    "keep": "kept",
     "lead": "lead_s",
     "way": "way",
     "detector": "detector",
@@ -51,7 +52,7 @@ _SINGLE: Mapping[str, str] = {
     "nodes": "nodes",
     "monitors": "monitors",
 }
-_NUMBERS = ("seeds", "first-seed", "world-size", "steps", "nodes", "interval", "replicas")
+_NUMBERS = ("seeds", "first-seed", "world-size", "steps", "nodes", "interval", "replicas", "keep")
 _DEVICES = ("auto", "cpu", "cuda")
 KEYS = (*_TEXTS, *_SWEPT, *_SINGLE)
 

@@ -284,6 +284,7 @@ def _add_run(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--monitors", help="digest, values, stragglers, digest:20 or all; default: none"
     )
+    run.add_argument("--keep", type=int, help="states that each tier keeps at least")
     run.add_argument("--way", help="how to recover: spare, smaller or restart")
     run.add_argument(
         "--matrix", action="store_true", help="seven architectures, all mechanisms, none and F1-F3"

@@ -61,6 +61,9 @@ class JobSpec:
     monitors: tuple[str, ...] = ()
     """What looks for failures that are not losses: names such as `digest:10`
     (measure.monitors.catalogue)."""
+    kept: int | None = None
+    """How many states each tier keeps at least, so that a rollback can go behind what was noticed
+    late; None: as is usual."""
 
     def run_key(self) -> str:
         """What the names of this run's shared memory begin with: twelve hexadecimal digits."""
@@ -82,14 +85,16 @@ class JobSpec:
         return lambda step: (step + 1) // block % 2 == 0
 
     def to_json(self) -> str:
-        """The job as JSON text, which `from_json` reads. On one node, and without monitors, it is
-        the text that it was before there were any: digests and run ids stay."""
+        """The job as JSON text, which `from_json` reads. What was not there at first is left out
+        where it is as usual: digests and run ids stay."""
         told = {each.name: getattr(self, each.name) for each in fields(self)}
         told["schedule"] = self.schedule.to_json()
         if self.nodes == 1:
             del told["nodes"]
         if not self.monitors:
             del told["monitors"]
+        if self.kept is None:
+            del told["kept"]
         return json.dumps(told)
 
     def digest(self) -> str:

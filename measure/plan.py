@@ -62,6 +62,8 @@ class Request:
     """How many nodes the ranks are on, each with an agent and lost as a whole."""
     monitors: Sequence[str] = ()
     """What looks for failures that are not losses, by names such as `digest:10`."""
+    kept: int | None = None
+    """States that each tier keeps at least."""
     where: str = ""
     """What stands before a complaint: the file and the block that this was asked in."""
 
@@ -78,6 +80,7 @@ def cells_of(request: Request) -> list[Cell]:
         ("interval", request.interval_steps, 10**7),
         ("number of replicas", request.replicas, request.world_size - 1),
         ("number of nodes", request.nodes, request.world_size),
+        ("number of kept states", request.kept, 1_000),
     ):
         if count is not None:
             _in_range(what, count, 1, most)
@@ -246,6 +249,7 @@ def _cell(
             alternates=mechanism.works_while_training,
             nodes=request.nodes,
             monitors=tuple(str(setting) for setting in settings_of(request.monitors)),
+            kept=request.kept if mechanism.ways else None,
         ),
         profile,
         workload.batch_per_rank,

@@ -124,6 +124,13 @@ _MOST_SEEDS = 20
     help="Peers that hold each rank's state.  [default: the mechanism's]",
 )
 @click.option(
+    "--keep",
+    type=int,
+    metavar="N",
+    help="States that each tier keeps at least, to go back behind what is noticed late."
+    "  [default: 3 on disk, 1 in memory]",
+)
+@click.option(
     "--way",
     help="How to recover: spare, smaller or restart.  [default: the mechanism's usual way]",
 )

@@ -55,6 +55,11 @@ class Surroundings:
     """The node that each rank of this generation is on; empty where all are on one."""
     node: int | None = None
     """The node that this process is on; None where there is one only."""
+    kept: int | None = None
+    """How many states each tier keeps at least, whatever is being saved; None: as is usual."""
+    proved: Callable[[], Sequence[int]] = tuple
+    """The numbers of steps at which monitors last proved the state good, one for each monitor: the
+    newest state that is not beyond one is kept as well, for a rollback."""
 
     def nothing_can_be_whole(self) -> bool:
         """A peer is gone for good, and training goes on without it: no save will have every

@@ -17,9 +17,9 @@ from measure.interfaces.architecture import Architecture
 from measure.interfaces.mechanism import Mechanism, Surroundings
 from measure.interfaces.tier import Tier
 from measure.mechanisms.periodic_disk import (
-    RETENTION,
     bytes_of_all_writers,
     open_storage,
+    retention_of,
     serves,
 )
 from measure.rank.state_size import expected_state_bytes
@@ -56,8 +56,9 @@ class AsynchronousDisk(Mechanism):
             context.world_size,
             self._serves,
             {"mechanism": "ft3", "group_generation": surroundings.generation},
-            RETENTION,
+            retention_of(surroundings),
             surroundings.timeout_s * _PATIENCE,
+            surroundings.proved,
         )
         self._attached = BackgroundSaves(terms, surroundings.new_store(), self._ended)
 

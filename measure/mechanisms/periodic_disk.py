@@ -8,6 +8,7 @@ anywhere has failed everywhere.
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from measure.errors import InfeasibleError
 from measure.interfaces.architecture import Architecture
@@ -34,6 +35,11 @@ def serves(rank: int, one_writer: bool) -> Serves:
     return Serves.ALL if rank == PUBLISHER else Serves.PART
 
 
+def retention_of(at: Surroundings) -> Retention:
+    """Which generations a run keeps."""
+    return RETENTION if at.kept is None else replace(RETENTION, recent=at.kept)
+
+
 def open_storage(
     architecture: Architecture, at: Surroundings, folder: str = FOLDER, name: str = Storage.name
 ) -> Storage:
@@ -49,7 +55,7 @@ def open_storage(
     if rank == PUBLISHER:
         checkpoints.open()
     if not at.generation and serves(rank, at.one_writer) is not Serves.PART:
-        needed = bytes_of_all_writers(architecture, at) * (RETENTION.recent + 1)
+        needed = bytes_of_all_writers(architecture, at) * (retention_of(at).recent + 1)
         try:
             durable.need_space(at.folder, needed)
         except NoSpaceError as error:
@@ -122,5 +128,5 @@ class PeriodicDisk(Mechanism):
             self._at.timeout_s,
         )
         if self._rank == PUBLISHER:
-            checkpoints.prune(RETENTION)
+            checkpoints.prune(retention_of(self._at), self._at.proved())
         return receipts[self._rank].size_bytes

@@ -245,6 +245,7 @@ class Nodes:
         self._job, self._nodes = job, nodes
         self.node_of: dict[int, int] = {}
         self._wanted: list[int] = []
+        self._shunned: set[int] = set()
         self._over = threading.Event()
         self._watching = threading.Thread(target=self._watch, name="nodes", daemon=True)
         self._watching.start()
@@ -264,6 +265,10 @@ class Nodes:
     def want_next_on(self, node: int) -> None:
         """One of the processes that are started for others goes to this node, if it is there."""
         self._wanted.append(node)
+
+    def shun(self, node: int) -> None:
+        """No process that is started later goes there, unless it is the only node that is left."""
+        self._shunned.add(node)
 
     def forget(self, slot: int, holder: int) -> None:
         """What a rank that is dead held in its node's memory is to be gone with it."""
@@ -295,7 +300,8 @@ class Nodes:
         living = {n: node.living for n, node in enumerate(self._nodes) if not node.is_lost}
         if not living:
             return max(0, wanted)
-        return wanted if wanted in living else least_used(living)
+        others = {n: count for n, count in living.items() if n not in self._shunned}
+        return wanted if wanted in (others or living) else least_used(others or living)
 
     def _watch(self) -> None:
         """Takes those for lost that are silent. A supervisor that stood still itself has not

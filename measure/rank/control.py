@@ -1,8 +1,9 @@
 """The line between a rank and its supervisor: one JSON object a message, over a pipe.
 
-The rank says: ready, built, struck (by what it survived), infeasible, dropped, stopped, finished.
-The supervisor says: form (as which rank, in which generation), train, end, which are orders and
-wait for their turn; arm, lost and regroup (at once, or at a step), which are heard at once.
+The rank says: ready, built, struck (by what it survived), suspect (what a monitor found), kept
+(its part of the evidence), infeasible, dropped, stopped, finished. The supervisor says: form (as
+which rank, in which generation), train, keep (add to the evidence), end, which are orders and wait
+for their turn; arm, lost and regroup (at once, or at a step), which are heard at once.
 """
 
 import json

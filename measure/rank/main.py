@@ -30,7 +30,7 @@ from measure.mechanisms import registry as mechanisms
 from measure.monitors import registry as monitors
 from measure.monitors.watch import Watch
 from measure.nodes.strike import strike
-from measure.rank import exit_codes, restoring
+from measure.rank import evidence, exit_codes, restoring
 from measure.rank.context import RankContext
 from measure.rank.control import Inbox, say
 from measure.rank.event_log import EventLog
@@ -153,6 +153,9 @@ class _Rank:
         self.log.write("ready")
         say(self.pipe, "ready")
         while (order := self.inbox.next_order())["said"] != "end":
+            if order["said"] == "keep":
+                self._keep(Path(order["folder"]) if order["folder"] else None)
+                continue
             try:
                 self._leave()
                 self._serve(order)
@@ -216,7 +219,8 @@ class _Rank:
         self.injector.attach(scene)
         if generation:
             self.injector.at_phase(RecoveryPhase.RESTORING)
-        step, source, proof = self._restored(architecture, surroundings)
+        not_after = order.get("not_after")
+        step, source, proof = self._restored(architecture, surroundings, not_after)
         self.log.write("restored", generation=generation, step=step, source=source)
         limit_s = self.job.round_limit_s if self.continues else self.job.group_timeout_s
         store = surroundings.store
@@ -232,16 +236,17 @@ class _Rank:
         return step
 
     def _restored(
-        self, architecture: Architecture, at: Surroundings
+        self, architecture: Architecture, at: Surroundings, not_after: int | None
     ) -> tuple[int, str, dict[str, str]]:
         """(the step to train next, of which tier it was restored, what proves it): the newest
-        state that all can prove; step 0 at first, and where there is none."""
+        state that all can prove, of at most `not_after` steps; step 0 at first, and where there is
+        none."""
         if not at.generation:
             return 0, "", {}
         context = architecture.context
         group = restoring.Group(at.store, context.rank, context.world_size, at.timeout_s)
         tiers = self.mechanism.tiers()
-        found = restoring.newest(tiers, group, self.log)
+        found = restoring.newest(tiers, group, self.log, not_after)
         step = restoring.go_on_from(found, architecture, tiers, self.log)
         promised = found.digest if found else ""
         proof = restoring.proof(architecture, step, at.facts, at.one_writer, promised)
@@ -263,10 +268,11 @@ class _Rank:
             one_writer=_one_writer(self.entry),
             goes_on_alone=self.continues,
             somebody_lost=lambda: self.inbox.told_of_loss,
-            facts=RunFacts(job.digest(), {"torch": torch.__version__}),
+            facts=self._facts(),
             log=self.log,
             nodes=tuple(order.get("nodes", ())),
             node=self.place.node,
+            kept=job.kept,
         )
 
     def _context(self, order: dict[str, Any]) -> RankContext:
@@ -365,6 +371,23 @@ class _Rank:
         self._say_stopped(how, said, stuck=False)
         if how != "regroup":
             self.injector.at_phase(RecoveryPhase.ELECTING)
+
+    def _keep(self, folder: Path | None) -> None:
+        """Adds to the evidence of an incident what this rank has; into the folder, if there is one,
+        its state."""
+        self._is_free()
+        told = {**evidence.NOTHING, "why": "it had built nothing"}
+        if self.loop is not None:
+            loop, replicated = self.loop, _one_writer(self.entry)
+            told, state = evidence.kept(
+                loop.architecture, loop.done, not loop.within_step, self._facts(), replicated
+            )
+            if folder is not None and state is not None:
+                told |= evidence.saved(state, folder)
+        say(self.pipe, "kept", **told)
+
+    def _facts(self) -> RunFacts:
+        return RunFacts(self.job.digest(), {"torch": torch.__version__})
 
     def _stuck(self) -> None:
         """Nothing will set the training thread free but the group's own timeout: somebody else has

@@ -16,7 +16,7 @@ from measure.interfaces.mechanism import Log
 from measure.interfaces.tier import Tier
 from measure.state.agreement import agree_on
 from measure.state.contract import RankState, RunFacts, capture, restore
-from measure.state.digest import digests
+from measure.state.digest import Digests, digests
 from measure.state.errors import PeerFailedError, StateError
 
 
@@ -44,10 +44,12 @@ class Found:
     digest: str
 
 
-def newest(tiers: Sequence[Tier], group: Group, log: Log) -> Found | None:
+def newest(
+    tiers: Sequence[Tier], group: Group, log: Log, not_after: int | None = None
+) -> Found | None:
     """This rank's state of the newest step that all ranks can load and verify; None if there is
     no such step, with the reason in the log. Called on every rank with its own tiers, in the same
-    order.
+    order. States of more than `not_after` steps are not to be trusted: none of them is loaded.
 
     PeerFailedError if a rank failed or was lost meanwhile: that says nothing of any state.
     """
@@ -55,6 +57,11 @@ def newest(tiers: Sequence[Tier], group: Group, log: Log) -> Found | None:
     reports = group.agree("restore/offers", mine)
     refused: dict[str, list[str]] = {tier.name: [] for tier in tiers}
     for tier, step in _newest_first(tiers, reports):
+        if not_after is not None and step > not_after:
+            why = f"nothing was proved good after step {not_after}"
+            log.write("checkpoint-rejected", step=step, tier=tier.name, why=why)
+            refused[tier.name].append(f"step {step} is suspect")
+            continue
         offers = [report[tier.name] for report in reports]
         kept: list[Found] = []
         outcome = _tried(partial(_load, tier, step, offers, kept))
@@ -103,9 +110,13 @@ def proof(
     """
     state = capture(architecture, step, facts)
     found = digests(state)
+    promise = {"restored": found.whole, "promised": promised} if promised else {}
+    return shared(state, found, replicated) | promise
+
+
+def shared(state: RankState, found: Digests, replicated: bool) -> dict[str, str]:
+    """What of a state with these digests must be equal on all ranks, as `proof` has it. Pure."""
     shown = {"step": str(state.step), "position": found.position}
-    if promised:
-        shown |= {"restored": found.whole, "promised": promised}
     if replicated:
         shown["parameters"] = found.parameters
         if state.plain["optimizer"] is not None:

@@ -35,13 +35,17 @@ class TrainingLoop:
     rests: Callable[[int], bool] | None = None
     pause_at: Callable[[], int | None] = lambda: None
     watch: Watch = field(default_factory=Watch)
+    done: int = 0
+    """How many steps are complete."""
+    within_step: bool = False
+    """One more has begun."""
     _first: int = 0
     _dropped: set[int] = field(default_factory=set)
 
     def run(self, first: int, steps: int) -> None:
         """Trains steps `first` to `steps` - 1; whatever a step raises comes through. PausedError
         where all are to stop."""
-        self._first = first
+        self._first = self.done = first
         for step in range(first, steps):
             pause = self.pause_at()
             if pause is not None and step >= pause:
@@ -60,7 +64,9 @@ class TrainingLoop:
         begin = time.monotonic()
         self.watch.before_step(step, own_s)
         self.heartbeat.at(Where.IN, step)
+        self.within_step = True
         result = self.architecture.step()
+        self.done, self.within_step = step + 1, False
         step_s = time.monotonic() - begin
         self.injector.after_step(step_s)
         self.heartbeat.at(Where.AFTER, step)

@@ -38,6 +38,7 @@ class Answered:
             "lost_s": lost_s,
             "world_size": recovery.world_size,
             "faults": [fault.ordinal for fault in self.faults],
+            "why": recovery.why,
             "total_s": self.phased.total_s if self.phased else None,
             "phases": [list(phase) for phase in self.phased.phases] if self.phased else [],
         }

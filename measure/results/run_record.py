@@ -16,6 +16,7 @@ from measure.mechanisms.registry import entry_named
 from measure.results.accounting import Loss, Times, times_of
 from measure.results.emergencies import emergencies_of
 from measure.results.generations import Generation, generations
+from measure.results.incidents import incidents_of
 from measure.results.monitoring import monitoring_of
 from measure.results.nodes import nodes_of
 from measure.results.overhead import overhead_of
@@ -31,6 +32,7 @@ from measure.results.verdict import (
     reasons_of,
     struck_at,
     survivors_of,
+    suspected_at,
     went_on,
 )
 from measure.results.windows import aggregate_slowdown, first_loss, mean_loss, series, window
@@ -141,6 +143,7 @@ def _recovering(run: Run, answers: Sequence[Answered], times: Times | None) -> d
             for answer, loss in zip(answers, losses, strict=False)
         ],
         "times": times.as_json() if times else None,
+        "incidents": incidents_of(run),
     }
 
 
@@ -181,7 +184,7 @@ def _detection_alone(fault: Fault) -> list[tuple[str, float]]:
 def _figures(run: Run, faults: Sequence[Fault], answers: Sequence[Answered]) -> dict[str, Any]:
     """Rates, losses and memory, before and after the first fault."""
     struck = struck_at(run)
-    first_fault_s = min(struck, default=run.ended_s)
+    first_fault_s = min([*struck, *suspected_at(run)], default=run.ended_s)
     before = window(run.logs, 0.0, first_fault_s, run.job.dropped_steps)
     survivors = [run.logs[view.rank] for view in survivors_of(run)]
     noticed_s = [f.at_s + (f.detected_s or 0.0) for f in faults if f.fired]
@@ -237,7 +240,7 @@ def _where(run: Run, rank: int) -> str:
 
 def _end(run: Run, rank: int) -> str:
     """How a rank ended; what the supervisor had to kill was blocked, and is `hung`, but where it
-    ends all of them to start anew."""
+    ends all of them to start anew, or who was a suspect again."""
     view = run.seen.ranks[rank]
     if run.logs[rank].first("raised"):
         return "raised"
@@ -245,7 +248,7 @@ def _end(run: Run, rank: int) -> str:
         return "finished"
     if view.stopped_at is not None and view.died_at is None:
         return "stopped"
-    started_anew = view.given_up and run.job.way is Way.RESTART
+    started_anew = view.quarantined or (view.given_up and run.job.way is Way.RESTART)
     return "hung" if view.killed_by_supervisor and not started_anew else "killed"
 
 

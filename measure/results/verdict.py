@@ -13,6 +13,7 @@ from measure.supervisor.observed import Ending, Observed, RankView
 from measure.supervisor.ranks import ended_by
 
 _SIGKILL = -9
+_LONGEST_NOTE = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,11 +104,13 @@ def outcome_of(run: Run, faults: Sequence[Fault], reasons: Sequence[str]) -> str
         return "infeasible"
     if reasons:
         return "invalid"
-    if not faults:
+    stopped = bool(suspected_at(run))
+    if not faults and not stopped:
         return "completed"
     if went_on(run):
         # All that were planned may have been due after the last step.
-        return _how_it_went_on(run) if any(f.fired for f in faults) else "completed"
+        struck = stopped or any(f.fired for f in faults)
+        return _how_it_went_on(run) if struck else "completed"
     hung = any(f.fired and f.event.kind is FaultKind.HANG for f in faults)
     if hung or run.seen.ending in (Ending.HUNG, Ending.DEADLINE):
         return "hang"
@@ -120,6 +123,14 @@ def _how_it_went_on(run: Run) -> str:
         return "graceful"
     anew = any(not recovery.source for recovery in run.seen.recoveries)
     return "restarted-from-zero" if anew else "recovered"
+
+
+def suspected_at(run: Run) -> list[float]:
+    """When training stopped for the suspicion of a monitor: as the first rank wrote it down, and as
+    the supervisor heard of it."""
+    heard = [run.since_began(each.at) for each in run.seen.incidents if each.stops]
+    said = (event for log in run.logs for event in log.events if event["event"] == "suspect")
+    return heard + [event["t"] for event in said if event["severity"] == "stop"]
 
 
 def went_on(run: Run) -> bool:
@@ -178,13 +189,13 @@ def reasons_of(run: Run, faults: Sequence[Fault]) -> list[str]:
     reasons.append(_first_unplanned_end(run))
     reasons.append(_unplanned_stop_after_recovery(run))
     reasons += [_unfired(run, fault) for fault in faults]
-    fired = any(fault.fired for fault in faults)
+    fired = any(fault.fired for fault in faults) or bool(suspected_at(run))
     reasons += run.seen.refused
     if run.seen.ending is Ending.NEVER_STARTED and not fired:
         reasons.append("training did not begin: " + _what_failed(run))
     if run.seen.ending in (Ending.HUNG, Ending.DEADLINE) and not fired:
         reasons.append(f"{run.seen.ending.value}, though no fault had struck")
-    if not any(reasons) and not faults and not went_on(run):
+    if not any(reasons) and not faults and not fired and not went_on(run):
         reasons.append("not all ranks finished: " + _what_failed(run))
     return [reason for reason in reasons if reason]
 
@@ -198,6 +209,11 @@ def notes_of(run: Run, faults: Sequence[Fault]) -> list[str]:
         notes.append(f"stopped: {run.seen.ending.value}")
     if run.seen.why_stopped:
         notes.append(f"halted: {run.seen.why_stopped}")
+    for each in run.seen.incidents:
+        notes.append(f"incident {each.incident}: {each.why}"[:_LONGEST_NOTE])
+        if each.not_kept:
+            lacking = f"incident {each.incident}: evidence was not kept: {each.not_kept}"
+            notes.append(lacking[:_LONGEST_NOTE])
     return notes + [
         f"fault {fault.ordinal} was due after the job had ended"
         for fault in faults
@@ -458,7 +474,8 @@ def _first_unplanned_end(run: Run) -> str:
         said = raised["error"].strip().splitlines()[-1] if raised else ended_by(first.exit_code)
         return f"rank {first.rank} ended unplanned: {said}"
     # What follows from a fault may seem to be before it, as far as clocks of hosts are known.
-    first_fault_s = min(struck_at(run), default=float("inf")) - run.clock_error_s
+    began_s = [*struck_at(run), *suspected_at(run)]
+    first_fault_s = min(began_s, default=float("inf")) - run.clock_error_s
     stopped = [
         (event["t"], view.rank, event["error"])
         for view in others
@@ -475,7 +492,7 @@ def _unplanned_stop_after_recovery(run: Run) -> str:
     at one instant for all, though one may be struck before another has written that down."""
     if went_on(run) or not run.seen.recoveries:
         return ""
-    struck_s, error_s = struck_ranks(run).values(), run.clock_error_s
+    struck_s, error_s = [*struck_ranks(run).values(), *suspected_at(run)], run.clock_error_s
     survived_s = [at_s for at_s in struck_at(run) if at_s not in struck_s]
     ordered_s = run.since_began(run.seen.recoveries[-1].train_at)
     found = []

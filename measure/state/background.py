@@ -7,7 +7,7 @@ once, so that it fails on every rank, and none waits for a shard that will never
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -51,6 +51,8 @@ class Terms:
     retention: Retention
     patience_s: float
     """How long a rank's shard may take longer than another's."""
+    proved: Callable[[], Sequence[int]] = tuple
+    """See measure.interfaces.mechanism.Surroundings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,7 @@ class BackgroundSaves:
             self._told(Ended(step, size_bytes, time.monotonic() - began, why, vetoed))
         if not why and self._terms.rank == PUBLISHER:
             with suppress(OSError):  # what could not be removed is looked at after the next commit
-                self._checkpoints.prune(self._terms.retention)
+                self._checkpoints.prune(self._terms.retention, self._terms.proved())
         self._idle.set()
 
     def _save_together(self, state: RankState, own: list[Receipt]) -> None:

@@ -14,7 +14,12 @@ from typing import Any
 from measure.state import durable, shard_file
 from measure.state.contract import RankState, joined, own_part
 from measure.state.digest import of_bytes
-from measure.state.errors import CorruptStateError, NoCheckpointError, StateError
+from measure.state.errors import (
+    CorruptStateError,
+    NoCheckpointError,
+    NoSpaceError,
+    StateError,
+)
 from measure.state.manifest import LARGEST_BYTES, Manifest, Receipt, Serves, decoded
 from measure.state.retention import Retention
 from measure.state.storage_waits import in_storage
@@ -159,16 +164,17 @@ class Checkpoints:
         raise NoCheckpointError(self.folder, [(r.step, r.why) for r in rejected])
 
     @in_storage()
-    def prune(self, retention: Retention) -> list[int]:
-        """Removes what `retention` does not keep, and what never was committed and is older than
-        the newest commit; returns the steps. One rank, after a commit, with no save under way.
+    def prune(self, retention: Retention, proved: Collection[int] = ()) -> list[int]:
+        """Removes what `retention` does not keep (see there for `proved`), and what never was
+        committed and is older than the newest commit; returns the steps. One rank, after a commit,
+        with no save under way.
 
         Poisoned and damaged generations do not count, and stay: they are evidence.
         """
         offered = self.generations()
         if not offered:
             return []
-        kept = retention.kept([generation.step for generation in offered])
+        kept = retention.kept([generation.step for generation in offered], proved)
         for generation in offered:
             if generation.step in kept:
                 self._remove_strays(generation)
@@ -191,8 +197,7 @@ class Checkpoints:
             with suppress(ValueError):  # what cannot be read is not offered anyway
                 raw = _manifest_bytes(folder) if step >= first_step else None
                 if raw is not None:
-                    marker = folder / _poison_marker(of_bytes(raw))
-                    durable.write_file(marker, reason.encode())
+                    _mark(folder, of_bytes(raw), reason)
                     marked.append(step)
         return sorted(marked)
 
@@ -298,6 +303,20 @@ def _verified(generation: Generation, receipt: Receipt) -> RankState:
 
 def _poison_marker(digest: str) -> str:
     return f"poisoned-{digest}.json"
+
+
+def _mark(folder: Path, digest: str, reason: str) -> None:
+    """Marks the generation of this manifest; the first reason stays. On a full disk there is no
+    room for a mark: then the manifest gets another name, which takes none, and without it a
+    generation is nothing."""
+    marker = folder / _poison_marker(digest)
+    if marker.exists():
+        return
+    try:
+        durable.write_file(marker, reason.encode())
+    except NoSpaceError:
+        (folder / _MANIFEST).rename(folder / f"poisoned-manifest-{digest}.json")
+        durable.flush_folder(folder)
 
 
 def _reason(marker: Path) -> str:

@@ -34,7 +34,8 @@ from measure.state.layout import Layout, StreamDigests
 from measure.state.segments import COMMITTED, DATA_AT, FILLED, Slot
 from measure.state.tensor_bytes import view_of
 
-_SLOTS = 2
+_KEPT = 1
+"""So many saves are whole at any moment, besides the one that is being made."""
 _SETTING_UP_S = 30.0
 """How long ranks wait for each other before training, when none works against a clock."""
 _MARGIN_BYTES = 1 << 19
@@ -93,6 +94,11 @@ class _Generation:
     def holders(self) -> Sequence[int]:
         """Who holds this rank's state beside itself."""
         return self.placement.holders[self.rank]
+
+    @property
+    def slots(self) -> int:
+        """How many each state has here."""
+        return (self.at.kept or _KEPT) + 1
 
 
 class Replicas(Tier):
@@ -240,14 +246,14 @@ class Replicas(Tier):
             return
         self._address = address
         owners = [*now.owners, *self._left_over()]
-        self._slots = {owner: self._pair(owner) for owner in owners}
+        self._slots = {owner: self._slots_for(owner) for owner in owners}
         for slot in self._all_slots():
             slot.open()
             outcome_of(slot.described)  # damaged ones are overwritten first
 
-    def _pair(self, owner: int) -> tuple[Slot, ...]:
+    def _slots_for(self, owner: int) -> tuple[Slot, ...]:
         now = self._here()
-        names = (f"{self._label}-o{owner}-{number}" for number in range(_SLOTS))
+        names = (f"{self._label}-o{owner}-{number}" for number in range(now.slots))
         return tuple(
             Slot(
                 segment_names.path_of(now.at.run_key, now.rank, name, now.at.node),
@@ -287,7 +293,7 @@ class Replicas(Tier):
         }
         reports = self._agree("room", mine, max(now.at.timeout_s, _SETTING_UP_S))
         sizes = [_capacity(report["expected"]) for report in reports]
-        _check_room(reports, sizes, now.placement)
+        _check_room(reports, sizes, now.placement, now.slots)
         return sizes
 
     def _take_room(self, sizes: Sequence[int]) -> None:
@@ -299,8 +305,17 @@ class Replicas(Tier):
                     raise InfeasibleError(f"too little memory for replicas: {error}") from error
 
     def _next_slot(self, owner: int) -> Slot:
-        """Where the next state of `owner` goes: never over the last one that is committed."""
-        return min(self._slots[owner], key=lambda slot: (slot.status == COMMITTED, slot.order))
+        """Where the next state of `owner` goes: never over the last one that is committed, and not
+        over one that a rollback would go to while there is another."""
+        slots = self._slots[owner]
+        committed = [slot for slot in slots if slot.status == COMMITTED]
+        last = max(committed, key=lambda slot: slot.order, default=None)
+        spared = _proved_good(committed, self._now.at.proved() if self._now else ())
+
+        def worth(slot: Slot) -> tuple[bool, bool, bool, tuple[int, int]]:
+            return slot is last, slot in spared, slot.status == COMMITTED, slot.order
+
+        return min(slots, key=worth)
 
     def _slot_of(self, save: Save, owner: int) -> Slot:
         for slot in self._slots[owner]:
@@ -472,6 +487,12 @@ def _received(landings: Sequence[_Landing]) -> dict[str, str]:
     return {str(landing.slot.owner): landing.settle() for landing in landings}
 
 
+def _proved_good(committed: Sequence[Slot], proved: Sequence[int]) -> list[Slot]:
+    """Of these the newest that is not beyond each of the numbers of steps that were proved good."""
+    behind = ([slot for slot in committed if slot.order[1] <= good] for good in proved)
+    return [max(found, key=lambda slot: slot.order) for found in behind if found]
+
+
 def _complete(offers: Sequence[list[list[Any]]]) -> dict[Save, dict[int, dict[int, str]]]:
     """The saves that are with the ranks whole, as {owner: {holder: digest}}: agreed on by all at
     the time, since somebody has committed it, and no two copies of a state differ."""
@@ -504,13 +525,13 @@ def _differing(reports: Sequence[Mapping[str, Any]]) -> dict[int, str]:
 
 
 def _check_room(
-    reports: Sequence[Mapping[str, Any]], sizes: Sequence[int], placement: Placement
+    reports: Sequence[Mapping[str, Any]], sizes: Sequence[int], placement: Placement, slots: int
 ) -> None:
     """InfeasibleError on every rank alike if one host is too small for what its ranks hold."""
     for host in sorted({report["host"] for report in reports}):
         here = [rank for rank, report in enumerate(reports) if report["host"] == host]
         held = sum(sizes[owner] for rank in here for owner in placement.owners(rank))
-        needed = _SLOTS * held - sum(reports[rank]["reserved"] for rank in here)
+        needed = slots * held - sum(reports[rank]["reserved"] for rank in here)
         free = min(reports[rank]["free"] for rank in here)
         if needed > free:
             raise InfeasibleError(

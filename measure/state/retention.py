@@ -25,8 +25,14 @@ class Retention:
         if self.recent < 1 or self.ratio < 0 or self.ratio == 1:
             raise ValueError("recent must be 1 or more, ratio 0, 2 or more")
 
-    def kept(self, steps: Collection[int]) -> set[int]:
-        """The steps to keep of those there are. Pure."""
+    def kept(self, steps: Collection[int], proved: Collection[int] = ()) -> set[int]:
+        """The steps to keep of those there are. Beside them, for each of the `proved` numbers of
+        steps (at which a monitor proved the state good) the newest that is not beyond it: while
+        later ones are unproved, that is where a rollback goes. Pure."""
+        behind = ([step for step in steps if step <= good] for good in proved)
+        return self._by_age(steps) | {max(found) for found in behind if found}
+
+    def _by_age(self, steps: Collection[int]) -> set[int]:
         newest_first = sorted(set(steps), reverse=True)
         kept, older = newest_first[: self.recent], newest_first[self.recent :]
         if not self.ratio or not older:

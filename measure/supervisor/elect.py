@@ -42,13 +42,15 @@ def elect(
     traits: Traits,
     growing: bool = False,
     homes: Mapping[int, int] = _NOWHERE,
+    avoid: Mapping[int, int] = _NOWHERE,
 ) -> Election | None:
     """The next generation; None while there are too few who could take part. Pure. `growing`:
     nobody was lost, the group only takes in who has come back. `homes`: on which node the memory
-    of a free place still is; a process of that node takes the place, if there is one."""
+    of a free place still is; a process of that node takes the place, if there is one. `avoid`: the
+    node that a place is to leave: only a process of another one takes it."""
     free = sorted(set(range(world_size)) - {view.plays for view in living})
     ready = [v for v in everybody if not v.member and v.ready and v.died_at is None]
-    joining = _matched(ready, free, homes)
+    joining = _matched(ready, free, homes, avoid)
     if traits.way is Way.SMALLER and traits.shrinks:
         size = len(living) + len(joining)
         whole = "grown" if growing else "started"
@@ -60,17 +62,24 @@ def elect(
 
 
 def _matched(
-    ready: Sequence[RankView], free: Sequence[int], homes: Mapping[int, int]
+    ready: Sequence[RankView],
+    free: Sequence[int],
+    homes: Mapping[int, int],
+    avoid: Mapping[int, int],
 ) -> tuple[tuple[RankView, int], ...]:
-    """Who takes which free place: near its memory where that is possible, otherwise in order."""
+    """Who takes which free place: near its memory where that is possible, otherwise in order; away
+    from the node that it is to leave in any case."""
     left, taken = list(ready), dict[int, RankView]()
     for place in free:
         near = [view for view in left if place in homes and view.node == homes[place]]
         if near:
             taken[place] = near[0]
             left.remove(near[0])
-    others = (place for place in free if place not in taken)
-    taken.update(zip(others, left, strict=False))
+    for place in (place for place in free if place not in taken):
+        elsewhere = [view for view in left if place not in avoid or view.node != avoid[place]]
+        for view in elsewhere[:1]:
+            taken[place] = view
+            left.remove(view)
     return tuple((taken[place], place) for place in free if place in taken)
 
 

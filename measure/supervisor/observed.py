@@ -55,7 +55,9 @@ class RankView:
     killed_by_supervisor: bool = False
     given_up: bool = False
     """The supervisor ended it so that another takes its place: it could not be set free for a
-    recovery, or all were started anew."""
+    recovery, or all were started anew, or it was a suspect again."""
+    quarantined: bool = False
+    """It was a suspect of two incidents: nothing of it is used any more."""
     silent_since: float | None = None
     """When its heartbeat stopped, for a rank that lived."""
     where: str = ""
@@ -121,6 +123,57 @@ class Recovery:
     source: str
     """Which tier the state came from; empty where training began anew."""
     world_size: int
+    why: str = ""
+    """The suspicion that it answers; empty where somebody was lost, or nobody."""
+
+
+@dataclass
+class Incident:
+    """What monitors suspected in one generation, and what was done about it."""
+
+    incident: int
+    generation: int
+    at: float
+    """The supervisor heard the first suspicion."""
+    step: int
+    """Where it was noticed: steps done."""
+    proved_step: int
+    """The last number of steps done at which those monitors proved the state good."""
+    monitors: tuple[str, ...]
+    kinds: tuple[str, ...]
+    suspects: tuple[int, ...]
+    """Slots."""
+    scope: str
+    """Of measure.supervisor.suspicion.Scope."""
+    not_after: int | None
+    """States of more steps were poisoned; None: none was."""
+    quarantined: tuple[int, ...]
+    """Slots."""
+    why: str
+    folder: str
+    """Of the evidence, in the folder of the run; empty where there is none."""
+    not_kept: str
+    """What of the evidence could not be kept, in words."""
+    restored_step: int | None = None
+    """The step at which training went on; None if it did not."""
+    count: int = 1
+    """How often it was reported."""
+
+    @property
+    def stops(self) -> bool:
+        """Whether training stopped for it."""
+        return self.scope != "report"
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether training was to be brought back after it."""
+        return self.scope in ("retry", "rebuild", "rollback")
+
+    def is_like(self, other: "Incident") -> bool:
+        """Whether both report the same of the same ranks."""
+        mine = self.scope, self.generation, self.monitors, self.kinds, self.suspects
+        theirs = other.scope, other.generation, other.monitors, other.kinds, other.suspects
+        return not self.stops and mine == theirs
 
 
 @dataclass
@@ -137,6 +190,7 @@ class Observed:
     recoveries: list[Recovery] = field(default_factory=list)
     lineage: list[dict[str, Any]] = field(default_factory=list)
     """The lines of measure.supervisor.lineage."""
+    incidents: list[Incident] = field(default_factory=list)
     why_stopped: str = ""
     """Why training was not brought back, where that was to be tried."""
     nodes: list[NodeView] = field(default_factory=list)

@@ -1,10 +1,10 @@
 """One run, from the first process to the last: starts the ranks, watches them, brings training
 back, ends them.
 
-A recovery's phases have their places: who is lost `detect`, who goes on `elect`, whether they
-stand at one state `check`; what is written down of it `lineage`. Nothing here waits without a
-deadline of its own. Whatever happens, no process, port, file descriptor or shared memory of the
-run is left.
+A recovery's phases have their places: who is lost `detect`, who does not come free `stuck`, who
+goes on `elect`, whether they stand at one state `check`; what is written down of it `lineage`. What
+follows from a suspicion is asked and decided in `inquiry`. Nothing here waits without a deadline of
+its own. Whatever happens, no process, port, file descriptor or shared memory of the run is left.
 """
 
 import os
@@ -18,20 +18,27 @@ from typing import Any
 
 from measure.faults.kinds import FaultKind
 from measure.interfaces.capabilities import Way
+from measure.interfaces.monitor import Suspicion
 from measure.job_spec import Detector, JobSpec
 from measure.nodes.remote import BrokenOffError, Nodes, check_place, host_and_port, nodes_of_run
 from measure.rank.event_log import read_log
 from measure.rank.heartbeat import HeartbeatReader, create
 from measure.state import segment_names
-from measure.supervisor import detect, lineage
+from measure.supervisor import detect
 from measure.supervisor.check import Proof, differences
 from measure.supervisor.crew import Crew
 from measure.supervisor.detect import Limits
 from measure.supervisor.elect import Election, Traits, elect, why_none
 from measure.supervisor.grow import Pause, next_pause
+from measure.supervisor.homes import Homes
+from measure.supervisor.inquiry import Inquiries
+from measure.supervisor.lineage import Lineage
 from measure.supervisor.observed import Ending, Observed, RankView, Recovery
+from measure.supervisor.progress import Progress
 from measure.supervisor.ranks import RankProcess, RankStarter
 from measure.supervisor.store import LOOPBACK, StoreProcess, hosted_store
+from measure.supervisor.stuck import FREE_WITHIN_S, Patience
+from measure.supervisor.suspicion import suspicion_of
 
 _TRAIN_DELAY_S = 0.02
 """From the order to train to the common instant: every rank has heard it by then."""
@@ -41,9 +48,6 @@ _NODES_WITHIN_S = 60.0
 """So soon the agents of all nodes have come."""
 _MOST_REPLACEMENTS = 8
 """So many recoveries a run; then it stops, with what it has."""
-_FREE_WITHIN_S = 1.0
-"""So soon after the supervisor told it a survivor has left its collective; some sends in gloo are
-not woken when their sockets are shut."""
 _MOST_WITHOUT_PROGRESS = 5
 """So many recoveries from losses, one after the other, between which no new step was made."""
 _STOOD_STILL_S = 3.0
@@ -79,7 +83,8 @@ class Supervisor:
         self._job, self._limits, self._folder = job, limits, folder
         self._on_phase, self._interrupted, self._traits = on_phase, interrupted, traits
         self._seen = Observed(time.monotonic(), job.world_size)
-        anew = job.world_size * len(job.schedule.events) if traits.way is Way.RESTART else 0
+        most = max(len(job.schedule.events), _MOST_REPLACEMENTS)
+        anew = job.world_size * most if traits.way is Way.RESTART else 0
         self._slots = job.world_size + job.spares + _MOST_REPLACEMENTS + anew
         self._generation = -1
         self._training = False
@@ -89,13 +94,14 @@ class Supervisor:
         self._pending: Pending | None = None
         self._struck: set[int] = set()
         self._armed: dict[int, float] = {}
-        self._reached, self._without_progress = -1, 0
+        self._progress = Progress()
         self._slots_of: list[int] = []
         self._train_at, self._first_step = 0.0, 0
-        self._equivalent = True
+        self._lineage = Lineage(folder, job.world_size)
         self._nodes: Nodes | None = None
         self._store: StoreProcess | None = None
-        self._homes: dict[int, int] = {}
+        self._homes = Homes(job.run_key(), self._seen)
+        self._inquiries = Inquiries(folder, job.run_id, self._seen)
 
     def run(self, starter: RankStarter) -> Observed:
         """The run; returns what was seen of it."""
@@ -136,7 +142,7 @@ class Supervisor:
         patience_s = max(_NODES_WITHIN_S, self._limits.start_s)
         reached = nodes_of_run(job, self._folder, self._slots, port, patience_s, self._interrupted)
         self._nodes = stack.enter_context(reached)
-        self._seen.nodes = self._nodes.views
+        self._seen.nodes, self._homes.nodes = self._nodes.views, self._nodes
         self._seen.began_at = time.monotonic()
         return self._start_on_node
 
@@ -183,6 +189,10 @@ class Supervisor:
             view.built, view.restored_step = True, message["step"]
             view.proof, view.source = message["proof"], message["source"]
             view.global_batch = message["global_batch"]
+        elif said == "suspect":
+            self._suspected(suspicion_of(message))
+        elif said == "kept":
+            self._inquiries.answered(view, message)
         elif said == "infeasible":
             self._cannot(view, message["why"])
         elif said == "struck":
@@ -198,6 +208,19 @@ class Supervisor:
                 self._lost_at = now  # it does not come out of the group before: nobody can go on
                 self._crew.tell_all("lost", rank=view.plays, generation=self._generation)
 
+    def _suspected(self, found: Suspicion) -> None:
+        """A monitor's word. Unless it is only a report, all come out of their groups at once: who
+        did not notice by itself must not train on."""
+        now, members = time.monotonic(), [self._seen.ranks[slot] for slot in self._slots_of]
+        by_rank = {view.group_rank or 0: view for view in members}
+        if not self._inquiries.suspect(found, self._generation, by_rank, now):
+            return
+        self._growing = False
+        if self._lost_at is None:
+            self._lost_at = now
+            self._on_phase("detecting")
+        self._crew.tell_all("regroup", generation=self._generation, step=None)
+
     def _cannot(self, view: RankView, why: str) -> None:
         """At first the cell cannot work here; once it has trained, something got in its way."""
         if self._seen.training_at is None:
@@ -207,11 +230,14 @@ class Supervisor:
 
     def _died(self, view: RankView) -> None:
         view.died_at = time.monotonic()
+        if view.quarantined and view.plays is not None:
+            self._homes.forget(view, view.plays)
+            return
         if not view.member or (view.given_up and not self._had_struck(view)):
             return
         if view.plays is not None:
             # A rank stands for its host: what was in that host's memory is gone with it.
-            self._forget(view, view.plays)
+            self._homes.forget(view, view.plays)
         if view.given_up:
             self._arm_what_follows(view)
             return
@@ -226,25 +252,6 @@ class Supervisor:
             self._crew.tell_all("lost", rank=view.plays, generation=self._generation)
         if self._traits.grows and self._traits.way is Way.SMALLER:
             self._crew.launch_another()
-
-    def _forget(self, view: RankView, holder: int) -> None:
-        self._homes.pop(holder, None)
-        if self._nodes is None:
-            segment_names.remove(self._job.run_key(), holder=holder)
-        else:
-            self._nodes.forget(view.rank, holder)
-
-    def _stay_near(self, views: list[RankView]) -> None:
-        """These are only replaced, and their memory stays on their nodes: so do their places."""
-        for view in views:
-            if self._nodes is not None and view.node is not None and view.plays is not None:
-                self._homes[view.plays] = view.node
-                self._nodes.want_next_on(view.node)
-
-    def _near_memory(self) -> dict[int, int]:
-        """The node of each place that has memory without a process, on nodes that are there."""
-        lost = {node.node for node in self._seen.nodes if node.lost}
-        return {place: node for place, node in self._homes.items() if node not in lost}
 
     def _had_struck(self, view: RankView) -> bool:
         """Whether a process that was given up was dying of its own fault already, which must not
@@ -298,7 +305,7 @@ class Supervisor:
 
     def _start_anew(self) -> None:
         """Ends every process of the group, and starts as many new ones."""
-        self._stay_near(self._living())
+        self._homes.stay_near(self._living())
         self._crew.give_up_on(self._living())
         self._fill_up()
 
@@ -313,6 +320,9 @@ class Supervisor:
         if self._store is not None and self._store.is_gone():
             self._replace_store()
         living = self._living()
+        if self._inquiries.open is not None and all(self._rests(view) for view in living):
+            self._investigate(living)
+            living = self._living()
         if self._formation_failed(living):
             self._lost_at = time.monotonic()
         if self._generation < 0 and self._lost_at is None and self._all_ready():
@@ -372,6 +382,7 @@ class Supervisor:
         several = {} if self._nodes is None else {"nodes": [view.node for view in in_order]}
         for rank, view in enumerate(in_order):
             view.built, view.stopped_at, view.silent_since = False, None, None
+            view.finished_at = None
             view.stuck = False
             view.group_rank = rank
             self._crew.tell(
@@ -384,13 +395,23 @@ class Supervisor:
                 pending=pending,
                 armed=self._armed,
                 training_at=self._seen.training_at,
+                not_after=self._inquiries.not_after,
                 **several,
             )
 
     def _train(self, living: list[RankView]) -> None:
         """Every rank has restored, and they prove one state: training goes on, once it is written
         down what it goes on from."""
-        self._write_lineage(living)
+        pending = self._pending
+        line = self._lineage.goes_on(
+            self._generation,
+            living,
+            pending.way if pending else "",
+            pending.reached if pending else 0,
+            self._inquiries.why,
+            self._inquiries.quarantined,
+        )
+        self._seen.lineage.append(line)
         self._looked_at = time.monotonic()  # that took as long as the disk takes
         at = time.monotonic() + _TRAIN_DELAY_S
         for view in living:
@@ -399,9 +420,10 @@ class Supervisor:
         self._train_at, self._first_step = at, living[0].restored_step
         if self._seen.training_at is None:
             self._seen.training_at = at
-        if self._pending is not None:
-            self._seen.recoveries.append(self._completed(self._pending, living[0], at))
+        if pending is not None:
+            self._seen.recoveries.append(self._completed(pending, living[0], at))
             self._pending = None
+            self._inquiries.resumed(living[0].restored_step)
         self._on_phase("training")
 
     def _completed(self, pending: Pending, first: RankView, train_at: float) -> Recovery:
@@ -416,31 +438,12 @@ class Supervisor:
             way=pending.way,
             source=first.source,
             world_size=self._size,
+            why=self._inquiries.why,
         )
-
-    def _write_lineage(self, living: list[RankView]) -> None:
-        first, pending = living[0], self._pending
-        whole = self._size == self._job.world_size and (pending is None or bool(first.source))
-        self._equivalent = self._equivalent and whole
-        members = [
-            {"slot": v.rank, "place": v.plays or 0, "rank": v.group_rank or 0} for v in living
-        ]
-        generation = lineage.Generation(
-            self._generation,
-            pending.way if pending else "",
-            self._size,
-            members,
-            first.global_batch,
-            first.restored_step,
-            first.source,
-            max(0, pending.reached - first.restored_step) if pending else 0,
-            self._equivalent,
-        )
-        self._seen.lineage.append(lineage.write(self._folder, generation))
 
     def _can_recover(self, living: list[RankView]) -> bool:
         """Somebody is lost, the mechanism recovers, and every survivor waits for orders."""
-        if not self._is_recovering():
+        if not self._is_recovering() or self._inquiries.open is not None or self._is_leaving():
             return False
         never_formed = self._generation < 0 and all(view.ready for view in living)
         return never_formed or all(self._waits(view) for view in living)
@@ -455,6 +458,8 @@ class Supervisor:
         return len(answered) < _MOST_REPLACEMENTS
 
     def _why_stopped(self, living: list[RankView]) -> str:
+        if self._inquiries.why_halted:
+            return self._inquiries.why_halted
         if self._traits.way is not None and not self._may_recover_again():
             return f"training had been brought back {_MOST_REPLACEMENTS} times"
         done = [str(view.plays) for view in living if view.finished_at is not None]
@@ -463,60 +468,72 @@ class Supervisor:
         return why_none(self._seen.ranks, living, self._job.world_size, self._traits)
 
     def _waits(self, view: RankView) -> bool:
-        """Whether a rank waits for orders: it noticed a loss, or is ready to train."""
+        """Whether a rank waits for orders: it noticed a loss, or is ready to train, or is done, and
+        all go back behind that."""
         stopped = view.stopped_at is not None and not view.stuck
-        return stopped or (view.built and not self._training)
+        goes_back = view.finished_at is not None and self._inquiries.goes_back
+        return stopped or goes_back or (view.built and not self._training)
+
+    def _rests(self, view: RankView) -> bool:
+        """Whether a rank makes no step any more, for whatever reason."""
+        return view.stuck or view.finished_at is not None or self._waits(view)
+
+    def _investigate(self, living: list[RankView]) -> None:
+        """All have come to rest for a suspicion: has them add to the evidence, then decides."""
+        if not self._inquiries.is_asking():
+            self._inquiries.ask(self._crew, [view for view in living if not view.stuck])
+        elif not self._inquiries.is_waiting(self._limits.quiet_s):
+            for silent in self._inquiries.conclude(self._is_recovering()):
+                silent.stuck = True
+            self._looked_at = time.monotonic()  # that took as long as the disk takes
+            if self._inquiries.goes_back:
+                self._quarantine([self._seen.ranks[slot] for slot in self._inquiries.quarantined])
+                if self._traits.way is Way.RESTART:
+                    self._start_anew()
+
+    def _quarantine(self, suspects: list[RankView]) -> None:
+        """Others take the places of these, on other nodes where there are any; what they have in
+        memory is not used any more."""
+        if not suspects:
+            return
+        for view in suspects:
+            view.quarantined = True
+            self._homes.shun(view)
+        self._crew.give_up_on(suspects)
+        if not self._traits.grows and self._traits.way is Way.SMALLER:
+            return
+        for _ in suspects if self._nodes is not None else ():
+            self._crew.launch_another()  # spares may be on the node that is left
+        self._fill_up()
 
     def _stuck(self, living: list[RankView]) -> list[RankView]:
-        """Survivors that do not come free of a group or its formation: they said so, or have had
-        their time: more of it in a save or a load, which ends by itself. Where they go on with what
-        they have, one of them may be the only one that has the state, or is missed for good: the
-        group's own timeout sets it free. But a group that grows again, from others that came free
-        and have the state too, does not wait for that."""
+        """Survivors that do not come free; see measure.supervisor.stuck."""
         if self._lost_at is None or self._seen.training_at is None or not self._is_recovering():
             return []
-        now, lost_at, beats = time.monotonic(), self._lost_at, self._beats.read()
-        others = self._traits.grows and any(self._waits(view) for view in living)
-
-        def is_spared(view: RankView) -> bool:
-            has_all = view.plays == self._traits.coordinator
-            return self._survivors_go_on() and (has_all or not others)
-
-        def is_late(view: RankView) -> bool:
-            return now > self._free_by(lost_at, beats[view.rank].storage_at)
-
-        return [
-            view
-            for view in living
-            if (is_late(view) and (view.active or view.stuck) and not self._waits(view))
-            or (view.stuck and not is_spared(view))
-        ]
-
-    def _free_by(self, lost_at: float, storage_at: float) -> float:
-        """When a survivor of a loss at `lost_at` that was in storage last at `storage_at` has had
-        its time to come free; even a disk is waited for no longer than the group's timeout."""
-        by_itself = lost_at + self._job.group_timeout_s + _FREE_WITHIN_S
-        if self._survivors_go_on():
-            return by_itself
-        told = self._job.detector is Detector.SUPERVISOR
-        limit_s = _FREE_WITHIN_S if told else self._limits.after_loss_s
-        return min(max(lost_at, storage_at) + limit_s, max(lost_at + limit_s, by_itself))
+        patience = Patience(self._job, self._limits, self._traits, self._survivors_go_on())
+        now = time.monotonic()
+        return patience.stuck(living, self._beats.read(), self._waits, self._lost_at, now)
 
     def _replace(self, stuck: list[RankView]) -> None:
         """Ends who cannot be set free; a new process is to take the place of each."""
         stuck = [view for view in stuck if not view.given_up]
-        self._stay_near(stuck)
+        self._homes.stay_near(stuck)
         self._crew.give_up_on(stuck)
         for _ in stuck:
             self._crew.launch_another()
 
     def _somebody_is_waited_for(self, living: list[RankView]) -> bool:
-        """Whether a process that was started to replace another is not up yet, or a survivor that
-        is to go on has not come free."""
+        """Whether a process that was started to replace another is not up yet, or one that is
+        replaced is not gone yet, or a survivor that is to go on has not come free."""
         coming = any(
             not view.member and not view.ready and view.died_at is None for view in self._seen.ranks
         )
-        return self._is_recovering() and (coming or any(view.stuck for view in living))
+        stuck = any(view.stuck for view in living)
+        return self._is_recovering() and (coming or stuck or self._is_leaving())
+
+    def _is_leaving(self) -> bool:
+        """Whether a process that was quarantined is not gone yet: its memory would be another's."""
+        return any(view.quarantined and view.died_at is None for view in self._seen.ranks)
 
     def _can_grow(self, living: list[RankView]) -> bool:
         """Whether the group is smaller than it was, and all who are to come back are up."""
@@ -539,7 +556,7 @@ class Supervisor:
         for them: a rank had begun that step already."""
         if not self._growing or self._forced or self._lost_at is None or self._pause is None:
             return False
-        late = time.monotonic() > self._lost_at + max(_FREE_WITHIN_S, 2.0 * self._pause.step_s)
+        late = time.monotonic() > self._lost_at + max(FREE_WITHIN_S, 2.0 * self._pause.step_s)
         return late and not all(self._waits(view) for view in living)
 
     def _recover(self, living: list[RankView]) -> None:
@@ -547,7 +564,8 @@ class Supervisor:
         idle_at = time.monotonic()
         self._on_phase("recovering")
         size, growing = self._job.world_size, self._growing
-        plan = elect(self._seen.ranks, living, size, self._traits, growing, self._near_memory())
+        near, avoid = self._homes.near_memory(), self._homes.to_leave()
+        plan = elect(self._seen.ranks, living, size, self._traits, growing, near, avoid)
         if plan is None:
             # Nobody waits to replace the lost, but processes may be started for them.
             if self._traits.grows and not self._survivors_go_on():
@@ -555,16 +573,25 @@ class Supervisor:
             return
         broken_off = self._pending.reached if self._pending else 0
         reached = max(self._steps_reached(), broken_off)
-        if self._is_without_progress():
+        if self._progress.note(self._beats.read(), not growing) >= _MOST_WITHOUT_PROGRESS:
             self._seen.ending = Ending.NO_PROGRESS
             return
         self._take_in(plan)
-        lost = tuple(view.rank for view in self._seen.members if view.died_at is not None)
+        lost = self._lost()
         begun = [self._lost_at or idle_at, *([self._pending.lost_at] if self._pending else [])]
         lost_at, self._lost_at = min(begun), None
         self._growing = False
         self._form(self._living())
         self._pending = Pending(lost, lost_at, idle_at, time.monotonic(), plan.way, reached)
+
+    def _lost(self) -> tuple[int, ...]:
+        """The slots that were lost so far; where all go back for a suspicion, those that were lost
+        meanwhile."""
+        dead = [v for v in self._seen.members if v.died_at is not None and not v.quarantined]
+        if self._inquiries.decision is not None:
+            before = {slot for found in self._seen.recoveries for slot in found.lost}
+            dead = [v for v in dead if not v.given_up and v.rank not in before]
+        return tuple(view.rank for view in dead)
 
     def _survivors_go_on(self) -> bool:
         """Whether survivors go on as a smaller group, from what they have."""
@@ -576,20 +603,10 @@ class Supervisor:
         since = [beats[slot] for slot in self._slots_of if beats[slot].step_at > self._train_at]
         return max([self._first_step, *(beat.steps for beat in since)])
 
-    def _is_without_progress(self) -> bool:
-        """Notes how far training had come; whether it has failed too often at the same step."""
-        reached = max(beat.steps for beat in self._beats.read())
-        if reached > self._reached:
-            self._without_progress = 0
-        elif not self._growing:
-            self._without_progress += 1
-        self._reached = max(self._reached, reached)
-        return self._without_progress >= _MOST_WITHOUT_PROGRESS
-
     def _take_in(self, plan: Election) -> None:
         for view, place in plan.joining:
             view.member, view.plays = True, place
-            self._homes.pop(place, None)
+            self._homes.taken(place)
 
     def _ending(self, now: float) -> Ending | None:
         seen, living = self._seen, self._living()
@@ -597,6 +614,8 @@ class Supervisor:
             return Ending.INTERRUPTED
         if any(view.infeasible for view in living):
             return Ending.INFEASIBLE
+        if self._inquiries.is_asking():
+            return None
         if not any(view.active for view in living) and not self._somebody_is_waited_for(living):
             stopped = any(view.finished_at is None for view in living) or not living
             if stopped:
@@ -615,7 +634,8 @@ class Supervisor:
         """Ends a run in which nothing moves any more: somebody hangs, or a loss goes unnoticed."""
         detect.note_silence(living, self._beats, now)
         ordered_at = self._pending.ordered_at if self._pending else 0.0
-        since = max(self._seen.training_at or 0.0, self._lost_at or 0.0, ordered_at)
+        asked_at = self._inquiries.concluded_at
+        since = max(self._seen.training_at or 0.0, self._lost_at or 0.0, ordered_at, asked_at)
         quiet_s = detect.quiet_s(living, self._beats, since, now)
         active = [view for view in living if view.active]
         if active and len(active) < len(living) and all(view.silent_since for view in active):
@@ -632,6 +652,8 @@ class Supervisor:
     def _end(self) -> None:
         self._on_phase("ending")
         self._seen.ended_at = time.monotonic()
+        if self._inquiries.open is not None:
+            self._inquiries.conclude(recovers=False)
         if self._seen.ending is None:  # an error of ours is on its way up
             self._seen.ending = Ending.INTERRUPTED
         self._crew.end(_GRACE_S)

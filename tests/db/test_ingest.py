@@ -181,6 +181,20 @@ def test_growing_again_is_part_of_the_recovery_from_the_loss(
     assert rows(engine, ways) == [("smaller", 7), ("grown", 8)]
 
 
+def test_going_back_for_a_suspicion_is_no_recovery_from_a_loss(
+    engine: Engine, tmp_path: Path
+) -> None:
+    made = run_records.mechanism_record("ft1")
+    (loss,) = made["recoveries"]
+    back = {**loss, "generation": 2, "faults": [], "lost_steps": 30, "why": "rolled back"}
+    made["recoveries"] = [loss, back]
+    run_records.write(tmp_path, made)
+    assert ingest(engine, tmp_path).refused == ()
+    assert values(engine)["lost_steps"][:3] == (10.0, None, 1)
+    steps = "SELECT lost_steps FROM run_recoveries ORDER BY generation"
+    assert rows(engine, steps) == [(10,), (30,)]
+
+
 def test_a_run_whose_steps_alternate(engine: Engine, tmp_path: Path) -> None:
     run_records.write(tmp_path, run_records.mechanism_record(trace=None))
     ingest(engine, tmp_path)

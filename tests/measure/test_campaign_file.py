@@ -163,3 +163,13 @@ def test_one_request_for_each_combination_of_parameters() -> None:
     assert [(each.way, each.interval_steps) for each in found] == [
         (way, steps) for steps in (5, 10, 20) for way in (Way.SPARE, Way.RESTART)
     ]
+
+
+def test_how_many_states_are_kept_may_be_a_list(tmp_path: Path) -> None:
+    text = "[[block]]\narchitecture = 'a2'\nmechanism = ['ft1', 'ft9']\nkeep = [2, 5]\n"
+    cells = planned(tmp_path, text)
+    assert [(cell.job.mechanism, cell.job.kept) for cell in cells] == [
+        ("ft1", 2),
+        ("ft9", None),
+        ("ft1", 5),
+    ]

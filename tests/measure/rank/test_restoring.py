@@ -29,13 +29,15 @@ def _saved(folder: Path, *steps: int) -> Checkpoints:
     return checkpoints
 
 
-def _load(store: dist.Store, rank: int, size: int, folder: str) -> Any:
+def _load(
+    store: dist.Store, rank: int, size: int, folder: str, not_after: int | None = None
+) -> Any:
     """(Step, digests of the state, digest promised; what the log says was rejected); where there is
     none, why."""
     path = Path(folder) / f"rank-{rank}.jsonl"
     tiers = [Storage(Checkpoints(Path(folder) / "checkpoints"), rank)]
     log = EventLog(path, rank)
-    found = newest(tiers, Group(store, rank, size, _PATIENT_S), log)
+    found = newest(tiers, Group(store, rank, size, _PATIENT_S), log, not_after)
     settle(tiers, found.state.step if found else 0, log)
     rejected = [
         (event["step"], event["why"])
@@ -68,6 +70,22 @@ def test_ranks_load_the_newest_step_that_all_of_them_can(tmp_path: Path) -> None
         assert "rank 1: CorruptStateError" in rejected[0][1]
         assert "never committed" in rejected[1][1]
     assert [g.step for g in checkpoints.generations()] == [2, 1], "what lay ahead is over"
+
+
+def test_what_is_suspect_is_not_loaded_and_never_offered_again(tmp_path: Path) -> None:
+    checkpoints = _saved(tmp_path, 1, 2, 3, 4)
+    for loaded, rejected in on_ranks(_load, 2, str(tmp_path), 2):
+        assert loaded[0] == 2
+        assert rejected == [(step, "nothing was proved good after step 2") for step in (4, 3)]
+    assert [g.step for g in checkpoints.generations()] == [2, 1]
+    for loaded, _ in on_ranks(_load, 2, str(tmp_path)):  # after a loss nobody suspects anything
+        assert loaded[0] == 2
+
+
+def test_where_all_is_suspect_nothing_is_loaded(tmp_path: Path) -> None:
+    _saved(tmp_path, 3, 4)
+    for why, _ in on_ranks(_load, 2, str(tmp_path), 2):
+        assert why == "storage: step 4 is suspect, step 3 is suspect"
 
 
 def test_ranks_that_can_load_nothing_all_say_so(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from measure.results.verdict import (
     reasons_of,
     struck_ranks,
 )
-from measure.supervisor.observed import Ending, NodeView
+from measure.supervisor.observed import Ending, Incident, NodeView
 from tests.measure.results.made import Made, job
 
 LOST = FaultEvent(1, step=3)
@@ -212,3 +212,57 @@ def test_what_nodes_did_stands_in_the_record() -> None:
 def test_a_lost_rank_is_a_smaller_domain_than_a_node() -> None:
     run = halted(Ending.ALL_STOPPED)
     assert failure_domain(faults_of(run)) == "rank"
+
+
+def suspected(scope: str = "rollback", not_kept: str = "") -> Made:
+    """A monitor stops both ranks at 4 s, for what the supervisor hears at 4.1 s."""
+    made = Made(job())
+    made.trains((0, 1), 1.0, 0, 3)
+    for slot in (0, 1):
+        made.says(slot, 4.0 + slot / 100, "suspect", severity="stop")
+        made.says(slot, 4.02, "stopped", how="monitor", error="", peak_memory_bytes=1)
+        made.view(slot).stopped_at = 4.02
+    found = Incident(
+        *(0, 0, 4.1, 3, 1, ("test",), ("corruption",), (1,)),
+        *(scope, 1, (), "rolled back behind step 1: test: it differs", "incidents/0", not_kept),
+    )
+    made.seen.incidents.append(found)
+    return made
+
+
+def verdict(run: Run) -> tuple[str, list[str]]:
+    faults = faults_of(run)
+    reasons = reasons_of(run, faults)
+    return outcome_of(run, faults, reasons), reasons
+
+
+@pytest.mark.parametrize(
+    ("source", "outcome"), [("storage", "recovered"), ("", "restarted-from-zero")]
+)
+def test_what_was_rolled_back_and_finished_has_recovered(source: str, outcome: str) -> None:
+    made = suspected()
+    made.recovers(4.1, 5.0, 1, lost=(), source=source, why="rolled back")
+    run = made.ends(made.trains((0, 1), 5.0, 1, 9, generation=1), 0, 1)
+    assert verdict(run) == (outcome, [])
+    assert "incident 0: rolled back behind step 1: test: it differs" in notes(run)
+
+
+def test_what_a_monitor_stopped_for_good_has_halted() -> None:
+    run = suspected("halt", not_kept="no room").ends(5.0)
+    assert verdict(run) == ("halted", [])
+    assert notes(run)[-1] == "incident 0: evidence was not kept: no room"
+
+
+def test_who_stopped_before_anybody_suspected_anything_did_so_unplanned() -> None:
+    made = suspected()
+    made.says(0, 3.5, "stopped", how="connection closed", error="broken", peak_memory_bytes=1)
+    assert verdict(made.ends(5.0)) == ("invalid", ["rank 0 stopped unplanned: broken"])
+
+
+def test_what_is_only_reported_changes_no_outcome() -> None:
+    made = Made(job())
+    made.trains((0, 1), 1.0, 0, 10)
+    made.says(0, 4.0, "suspect", severity="report")
+    found = suspected("report").seen.incidents
+    made.seen.incidents += found
+    assert verdict(made.ends(12.0, 0, 1)) == ("completed", [])

@@ -10,10 +10,16 @@ from typing import Any
 import pytest
 import torch
 
+from measure.state import durable
 from measure.state.checkpoints import Checkpoints, Generation, Rejected
 from measure.state.contract import RankState
 from measure.state.digest import canonical, digests, of_bytes
-from measure.state.errors import CorruptStateError, NoCheckpointError, StateError
+from measure.state.errors import (
+    CorruptStateError,
+    NoCheckpointError,
+    NoSpaceError,
+    StateError,
+)
 from measure.state.manifest import Receipt, Serves
 from measure.state.retention import Retention
 from measure.state.storage_waits import is_in_storage
@@ -329,6 +335,40 @@ def test_poisoned_generations_are_not_offered(tmp_path: Path) -> None:
     checkpoints.prune(Retention(1, 0))
     assert (tmp_path / "step-00000003").is_dir(), "evidence stays"
     save(checkpoints, 2)  # the same state, by a run that came past it again
+    assert [g.step for g in checkpoints.generations()] == [4, 2]
+
+
+def test_poison_needs_no_room_on_a_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoints = two_generations(tmp_path)
+
+    def full(*_: Any) -> None:
+        raise NoSpaceError("No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(durable, "write_file", full)
+        assert checkpoints.poison(2, "a test") == [2]
+    assert loaded_step(checkpoints) == 1
+    assert [found.why for found in checkpoints.rejected()] == [
+        "never committed: it has no manifest"
+    ]
+    save(checkpoints, 2)
+    assert loaded_step(checkpoints) == 2
+
+
+def test_the_first_reason_for_a_poison_stays(tmp_path: Path) -> None:
+    checkpoints = two_generations(tmp_path)
+    checkpoints.poison(2, "the first")
+    checkpoints.poison(2, "the second")
+    assert why_rejected(checkpoints) == "poisoned: the first"
+
+
+def test_pruning_keeps_the_newest_that_was_proved(tmp_path: Path) -> None:
+    checkpoints = two_generations(tmp_path)
+    for step in (3, 4):
+        save(checkpoints, step)
+    assert checkpoints.prune(Retention(1, 0), [2]) == [1, 3]
     assert [g.step for g in checkpoints.generations()] == [4, 2]
 
 

@@ -54,6 +54,7 @@ class Rank:
         self.peers = named.get("peers", 1)
         self.timeout_s = named.get("timeout_s", PATIENT_S)
         self.nodes: tuple[int, ...] = named.get("nodes", ())
+        self.kept: int | None = named.get("kept")
         self.replicas = Replicas("ft2", "peer memory")
 
     def attach(self, generation: int, expected_bytes: int = 100) -> None:
@@ -84,6 +85,7 @@ class Rank:
             cast("Log", SimpleNamespace(write=lambda *_, **__: 0.0)),
             self.nodes,
             self.nodes[self.rank] if self.nodes else None,
+            self.kept,
         )
         found = links.group_links(context)
         self.replicas.attach(self.at, context, found, self.peers, expected_bytes)
@@ -455,6 +457,36 @@ def test_a_slot_s_owner_is_never_overwritten_at_its_last_commit(in_memory: Path)
     assert tier._next_slot(0) is slots[0]  # of an earlier generation
     slots[1].status = segments.FILLED
     assert tier._next_slot(0) is slots[1]  # of an attempt that failed
+
+
+def test_a_slot_that_a_rollback_would_go_to_is_overwritten_last(in_memory: Path) -> None:
+    slots = [Slot(in_memory / str(n), 0, 0) for n in range(3)]
+    tier = Replicas("ft2", "peer memory")
+    tier._slots = {0: tuple(slots)}
+    for number, step in enumerate((10, 20, 30)):
+        slots[number].status, slots[number].order = segments.COMMITTED, (0, step)
+    for proved, expected in (([], 0), ([15], 1), ([25], 0), ([15, 25], 0), ([40], 0)):
+        at = SimpleNamespace(proved=lambda found=proved: found)
+        tier._now = cast("Any", SimpleNamespace(at=at))
+        assert tier._next_slot(0) is slots[expected], proved
+    slots[2].status = segments.FILLED  # of an attempt that failed: nothing is lost with it
+    tier._now = cast("Any", SimpleNamespace(at=SimpleNamespace(proved=lambda: [15])))
+    assert tier._next_slot(0) is slots[2]
+
+
+def _keeps(store: Any, rank: int, size: int, key: str, kept: int | None) -> list[int]:
+    here = Rank(store, rank, size, key, kept=kept)
+    here.attach(0)
+    for step in range(1, 8):
+        here.save(step)
+    return here.replicas.candidates(here.offers())
+
+
+@pytest.mark.parametrize(("kept", "steps"), [(None, [7, 6]), (1, [7, 6]), (3, [7, 6, 5, 4])])
+def test_so_many_saves_are_kept_beside_the_one_being_made(
+    run_key: str, kept: int | None, steps: list[int]
+) -> None:
+    assert on_ranks(_keeps, 2, run_key, kept) == [steps] * 2
 
 
 def _after_a_lost_node(

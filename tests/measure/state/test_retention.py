@@ -47,3 +47,29 @@ def test_what_is_kept_is_there() -> None:
 def test_senseless_rules_are_refused(recent: int, ratio: int) -> None:
     with pytest.raises(ValueError, match="recent must be"):
         Retention(recent, ratio)
+
+
+def test_what_was_proved_good_last_is_kept_until_something_newer_is() -> None:
+    retention, steps = Retention(2, 0), [10, 20, 30, 40, 50]
+    assert retention.kept(steps, [25]) == {20, 40, 50}
+    assert retention.kept(steps, [30, 12]) == {10, 30, 40, 50}
+    assert retention.kept(steps, [45]) == {40, 50}
+    assert retention.kept(steps, [9]) == {40, 50}
+    assert retention.kept([], [9]) == set()
+
+
+@pytest.mark.parametrize("recent", [1, 2, 5])
+@pytest.mark.parametrize("lag", [0, 1, 3, 12])
+def test_a_rollback_finds_what_is_proved(recent: int, lag: int) -> None:
+    """Pruned after every save, with proofs that come so many saves late: something proved stays
+    once it is there, and where as many are kept as proofs are late, it is the newest there was."""
+    there, best = set[int](), 0
+    for number in range(1, 200):
+        proved = max(0, number - lag) * 10 + 5
+        there = Retention(recent, 4).kept(there | {10 * number}, [proved])
+        found = max((step for step in there if step <= proved), default=0)
+        assert found >= best
+        best = found
+        if recent > lag:
+            assert found == max(0, number - lag) * 10
+    assert best > 0

@@ -113,3 +113,18 @@ def test_a_place_whose_memory_is_still_there_goes_to_a_process_of_that_node() ->
     assert places({3: 2}) == {3: 5, 0: 4, 1: 6}
     assert places({0: 2, 3: 1}) == {0: 5, 3: 4, 1: 6}
     assert places({3: 7}) == {0: 4, 1: 5, 3: 6}  # nobody of that node is ready
+
+
+def test_a_place_that_is_to_leave_its_node_goes_to_a_process_of_another() -> None:
+    everybody, living = group(1, ready=2)
+    traits = Traits(False, Way.SPARE)
+    first, second = everybody[WORLD:]
+
+    def taken(*nodes: int) -> dict[int, int] | None:
+        first.node, second.node = nodes
+        found = elect(everybody, living, WORLD, traits, avoid={1: 0})
+        return None if found is None else {place: view.rank for view, place in found.joining}
+
+    assert taken(0, 1) == {1: 5}
+    assert taken(1, 0) == {1: 4}
+    assert taken(0, 0) is None  # it waits for one that is being started elsewhere
