@@ -267,6 +267,14 @@ class ValidationRole(StrEnum):
     """No mechanism: what it would have been without."""
 
 
+class DrillResult(StrEnum):
+    """What became of a drill."""
+
+    PLANNED = "planned"
+    PASSED = "passed"
+    FAILED = "failed"
+
+
 class RunQuantity(StrEnum):
     """Every quantity that one run can hold; the name carries the unit."""
 
@@ -548,6 +556,28 @@ class ValidatedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Drilled:
+    """One drill that was tried on a cluster, and what it showed.
+
+    `expected` are the run outcomes that would do, `reason` why it failed. Without a run that could
+    be stored, `outcome` and `wall_s` (seconds) are None, and `tried_at` is when it was planned.
+    """
+
+    drill: str
+    architecture: str
+    mechanism: str
+    run_id: str
+    campaign: str
+    tried_at: str
+    result: DrillResult
+    reason: str
+    expected: tuple[str, ...]
+    outcome: str | None
+    wall_s: float | None
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class Excerpt:
     """Which operating points were read of a cluster that has very many (db/excerpt.py).
 
@@ -588,6 +618,8 @@ class ClusterEvidence:
     """What was read, where that is not all; None is everything."""
     gone_back_to: tuple[tuple[str, str], ...] = ()
     """Superseded software stacks that were measured last, each with the one marked as newer."""
+    drills: tuple[Drilled, ...] = ()
+    """The drills that were tried there, oldest first."""
 
     @cached_property
     def points_by_pair(self) -> Mapping[tuple[str, str], tuple[OperatingPoint, ...]]:
