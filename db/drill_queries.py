@@ -4,13 +4,12 @@ Every function takes a connection of `db.session.reading` and changes nothing.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, text
 
 from db.drill_verdict import SEPARATOR
-from db.records import Drilled, DrillResult
+from db.records import Drilled, DrillResult, StruckRun
 
 _COLUMNS = """
 SELECT drill, architecture, mechanism, run_id, campaign, tried_at, result, reason, expected,
@@ -37,27 +36,6 @@ JOIN runs r ON r.run_id = v.run_id
 WHERE r.cluster = :cluster
 ORDER BY v.run_id, v.generation
 """)
-
-
-@dataclass(frozen=True, slots=True)
-class StruckRun:
-    """A valid run that a fault struck, or that was a drill.
-
-    `sources` are the tiers that its recoveries restored from, in their order ('' where training
-    began anew); `lost_steps` is the most that one of them lost, None without any. `detection_s`
-    None: nobody noticed, or nobody can say when.
-    """
-
-    run_id: str
-    architecture: str
-    mechanism: str
-    trace: str | None
-    outcome: str
-    started_at: str
-    detection_s: float | None
-    sources: tuple[str, ...]
-    lost_steps: int | None
-    is_drill: bool
 
 
 def drills_of(connection: Connection, cluster: str) -> tuple[Drilled, ...]:

@@ -578,6 +578,27 @@ class Drilled:
 
 
 @dataclass(frozen=True, slots=True)
+class StruckRun:
+    """A valid run that a fault struck, or that was a drill.
+
+    `sources` are the tiers that its recoveries restored from, in their order ('' where training
+    began anew); `lost_steps` is the most that one of them lost, None without any. `detection_s`
+    None: nobody noticed, or nobody can say when.
+    """
+
+    run_id: str
+    architecture: str
+    mechanism: str
+    trace: str | None
+    outcome: str
+    started_at: str
+    detection_s: float | None
+    sources: tuple[str, ...]
+    lost_steps: int | None
+    is_drill: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Excerpt:
     """Which operating points were read of a cluster that has very many (db/excerpt.py).
 
