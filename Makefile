@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak slurm exposure matrix overheads leads resume calibration validation screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak slurm drills exposure matrix overheads leads resume calibration validation screenshots data clean
 
 help:
 	@echo "make demo       measure this machine for two minutes, recommend for it and for the paper's"
@@ -17,6 +17,7 @@ help:
 	@echo "make soak       hundreds of real runs under faults, one after the other"
 	@echo "make campaigns-soak  a campaign whose controller is killed 50 times"
 	@echo "make slurm      a real SLURM of three nodes, every way in which a task ends; torchrun"
+	@echo "make drills     every drill on this machine, and drills that are cut off"
 	@echo "make exposure   what a lost worker does to each architecture on this machine"
 	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
 	@echo "make resume     that a resumed training equals an uninterrupted one, everywhere"
@@ -114,6 +115,10 @@ campaigns-soak: measuring
 # A real SLURM of three nodes, and every way in which a task, a node or a controller ends; two torchruns.
 slurm: measuring
 	$(BIN)/python -m pytest tests/slurm tests/hosts/test_torchrun.py
+
+# Every drill on this machine, under 10 minutes on two idle cores.
+drills: measuring
+	DRILL_PROFILE=cpu $(BIN)/python -m pytest -m soak -s tests/soak/test_drills.py tests/integration/test_drills.py
 
 # The paper's Tables V and VI and its Fig. 2 on this machine, about 15 minutes on two idle cores.
 MEASURE := $(BIN)/advisor measure --profile cpu --device cpu --db $(DEMO)/exposure.db \
