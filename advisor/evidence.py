@@ -68,8 +68,8 @@ def near_to(asked: ScenarioInput | Scenario) -> Near:
 
 
 def answer(question: Question, axes: tuple[str, ...] = DEFAULT_AXES) -> Recommendation:
-    """The recommendation, with the versions of what it was computed by and from, and what drills say
-    today of its candidates."""
+    """The recommendation, with the versions of what it was computed by and from, and what drills
+    say today of its candidates."""
     versions = Versions(
         advisor_version=advisor_version(),
         schema_revision=HEAD,

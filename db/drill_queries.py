@@ -3,10 +3,7 @@
 Every function takes a connection of `db.session.reading` and changes nothing.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, RowMapping, text
 
 from db.drill_verdict import SEPARATOR
 from db.records import Drilled, DrillResult, StruckRun
@@ -51,7 +48,7 @@ def drills_of_campaign(connection: Connection, campaign: str) -> tuple[Drilled, 
     return tuple(sorted((_drilled(row) for row in rows), key=lambda d: (d.mechanism, d.drill)))
 
 
-def _drilled(row: Mapping[str, Any]) -> Drilled:
+def _drilled(row: RowMapping) -> Drilled:
     expected = tuple(row["expected"].split(SEPARATOR))
     return Drilled(**{**row, "result": DrillResult(row["result"]), "expected": expected})
 
@@ -66,7 +63,7 @@ def struck_runs(connection: Connection, cluster: str) -> tuple[StruckRun, ...]:
     return tuple(sorted(found, key=lambda run: (run.started_at, run.run_id)))
 
 
-def _struck(row: Mapping[str, Any], recovered: list[tuple[str, int]]) -> StruckRun:
+def _struck(row: RowMapping, recovered: list[tuple[str, int]]) -> StruckRun:
     return StruckRun(
         **{**row, "is_drill": bool(row["is_drill"])},
         sources=tuple(source for source, _ in recovered),

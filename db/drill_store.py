@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Engine, insert, select, text, update
+from sqlalchemy import Connection, Engine, RowMapping, insert, select, text, update
 
 from db.drill_verdict import (
     SEPARATOR,
@@ -77,7 +77,7 @@ def _settle(connection: Connection) -> int:
     return changed
 
 
-def _judged(connection: Connection, row: Mapping[str, Any]) -> tuple[DrillResult, str]:
+def _judged(connection: Connection, row: RowMapping) -> tuple[DrillResult, str]:
     if row["validity"] is None:
         return verdict_without_run(row["cell_status"], row["cell_reason"] or "")
     expected = Expectation(

@@ -273,14 +273,27 @@ def _spoilt(name: str, proves: str, promises: Mapping[str, Promise], rank: int =
 
 
 _STORED = (
-    _spoilt("corrupt-shard", "a shard that was changed is refused, and the save before it used",
-            _all("ft1 ft3", _SAVED_BEFORE)),
-    _spoilt("missing-shard", "a shard that is gone is noticed, and the save before it used",
-            _all("ft1 ft3", _SAVED_BEFORE)),
-    _spoilt("corrupt-manifest", "a manifest that was changed is refused, and the save before used",
-            _all("ft1 ft3", _SAVED_BEFORE)),
-    _spoilt("flip-replica", "a replica that was changed is refused: another one is used, or none",
-            {"ft2": _BROUGHT_BACK, "ft6": _SAVED_BEFORE}, rank=3),
+    _spoilt(
+        "corrupt-shard",
+        "a shard that was changed is refused, and the save before it used",
+        _all("ft1 ft3", _SAVED_BEFORE),
+    ),
+    _spoilt(
+        "missing-shard",
+        "a shard that is gone is noticed, and the save before it used",
+        _all("ft1 ft3", _SAVED_BEFORE),
+    ),
+    _spoilt(
+        "corrupt-manifest",
+        "a manifest that was changed is refused, and the save before used",
+        _all("ft1 ft3", _SAVED_BEFORE),
+    ),
+    _spoilt(
+        "flip-replica",
+        "a replica that was changed is refused: another one is used, or none",
+        {"ft2": _BROUGHT_BACK, "ft6": _SAVED_BEFORE},
+        rank=3,
+    ),
     Drill(
         "full-storage",
         "a storage without room fails the save on all ranks, and no broken one is left",

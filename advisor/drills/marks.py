@@ -1,4 +1,4 @@
-"""Whether a mechanism counts as tested on a cluster: its newest drills, held against today. Pure."""
+"""Whether a mechanism counts as tested on a cluster: its newest drills, as of today. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -72,9 +72,7 @@ def _names(drills: Sequence[Drilled]) -> str:
     return ", ".join(each.drill for each in drills[:_MOST_NAMED]) + more
 
 
-def with_marks(
-    found: Recommendation, drills: Sequence[Drilled], now: datetime
-) -> Recommendation:
+def with_marks(found: Recommendation, drills: Sequence[Drilled], now: datetime) -> Recommendation:
     """The answer with a mark at each candidate; without any drill on the cluster, as it was."""
     if not drills:
         return found

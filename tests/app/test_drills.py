@@ -51,7 +51,7 @@ def test_each_candidate_has_its_mark_and_its_reason(page: Page, drilled: Path) -
     assert "FT1\\: 1 drill passed" in said or "FT1: 1 drill passed" in said
     assert "it halted (run c/ft2)" in said.replace("\\", "")
     table = shown.table[0].value
-    marked = {name.split()[0]: "‡" in code for name, code in table["ev."].items()}
+    marked = {str(name).split()[0]: "‡" in code for name, code in table["ev."].items()}
     assert marked["FT1"] is False
     assert marked["FT2"] is True
     assert marked["FT3"] is True

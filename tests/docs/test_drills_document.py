@@ -21,7 +21,7 @@ def test_every_drill_is_in_the_table_with_what_it_proves() -> None:
 
 
 def promise_words(promises: object) -> str:
-    """`ft1 ft2: recovered, 10 steps lost at most; ft9: halted`: mechanisms of one promise together."""
+    """`ft1 ft2: recovered, 10 steps lost at most; ft9: halted`: those of one promise together."""
     assert isinstance(promises, dict)
     together: dict[str, list[str]] = {}
     for mechanism, promise in promises.items():

@@ -1,4 +1,4 @@
-"""`advisor drill` with real runs: a promise that is kept, one that is broken, one that is cut off."""
+"""`advisor drill` with real runs: a promise that is kept, one that is broken, one cut off."""
 
 import json
 import uuid
@@ -42,7 +42,9 @@ def document(name: str, text: str) -> Any:
     """A document that its schema admits."""
     schema = json.loads((ROOT / "data" / "schemas" / name).read_text(encoding="utf-8"))
     found = json.loads(text)
-    errors = [f"{e.json_path}: {e.message}" for e in Draft202012Validator(schema).iter_errors(found)]
+    errors = [
+        f"{e.json_path}: {e.message}" for e in Draft202012Validator(schema).iter_errors(found)
+    ]
     assert errors == []
     return found
 

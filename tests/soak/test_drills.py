@@ -20,7 +20,7 @@ def test_every_promise_is_kept(tmp_path: Path) -> None:
     place = ["--db", str(tmp_path / "advisor.db"), "--folder", str(tmp_path / "runs")]
     options = ["--profile", _PROFILE, "--device", "cpu", "--cluster", "tiny"]
     began = time.monotonic()
-    done = subprocess.run(  # noqa: S603
+    done = subprocess.run(
         [sys.executable, "-m", "advisor", "drill", *options, *place],
         cwd=ROOT,
         capture_output=True,

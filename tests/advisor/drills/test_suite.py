@@ -64,7 +64,7 @@ def test_what_cannot_be_is_refused_in_one_line(
 
 
 def test_what_the_harness_does_not_know_is_skipped_with_the_word() -> None:
-    older = replace(EVERYTHING, kinds=EVERYTHING.kinds - {"straggler"}, keys=frozenset[str]())
+    older = replace(EVERYTHING, kinds=EVERYTHING.kinds - {"straggler"}, keys=frozenset())
     suite = suite_of(DRILLS, older, ["crash", "straggler", "flip-gradient"])
     assert [each.drill.name for each in suite.chosen] == ["crash"]
     assert {each.drill: each.reason for each in suite.skipped} == {
@@ -91,12 +91,15 @@ def test_what_is_known_is_read_from_the_schemas() -> None:
             "phase": {"enum": ["starting", None]},
             "params": params,
         }
-        keys = {"properties": {"architecture": {}, "monitors": {}}}
+        keys: dict[str, Any] = {"properties": {"architecture": {}, "monitors": {}}}
         return {"$defs": {"event": {"properties": event}}}, {"$defs": {"keys": keys}}
 
     found = known_of(*schemas({"type": "object", "maxProperties": 0}))
     assert found == Known(
-        frozenset({"crash"}), frozenset({"starting"}), False, frozenset({"architecture", "monitors"})
+        frozenset({"crash"}),
+        frozenset({"starting"}),
+        False,
+        frozenset({"architecture", "monitors"}),
     )
     assert known_of(*schemas({"type": "object"})).takes_params
 
