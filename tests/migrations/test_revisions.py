@@ -182,6 +182,7 @@ def test_0007_down_drops_failure_estimates_and_nothing_else(database_url: str) -
         for name, row in GOOD.items():
             connection.execute(Base.metadata.tables[name].insert(), row)
     engine.dispose()
+    downgrade(database_url, "0007")
     before = names(database_url)
     downgrade(database_url, "0006")
     assert before - names(database_url) == {"failure_estimates"}
