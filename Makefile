@@ -6,7 +6,7 @@ CODE := advisor app db measure migrations tests
 DEMO := .demo
 WORKERS ?= 2
 
-.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak monitors slurm faults exposure matrix overheads leads resume calibration validation screenshots data clean
+.PHONY: help setup measuring demo test check static fast format formatted lint types imports benchmark soak campaigns-soak monitors slurm faults drills exposure matrix overheads leads resume calibration validation screenshots data clean
 
 help:
 	@echo "make demo       measure this machine for two minutes, recommend for it and for the paper's"
@@ -19,6 +19,7 @@ help:
 	@echo "make monitors   how often monitors miss and are wrong: thousands of synthetic series, real ranks"
 	@echo "make faults     every kind of fault in a real run"
 	@echo "make slurm      a real SLURM of three nodes, every way in which a task ends; torchrun"
+	@echo "make drills     every drill on this machine, and drills that are cut off"
 	@echo "make exposure   what a lost worker does to each architecture on this machine"
 	@echo "make matrix     every architecture with every mechanism under every trace, to the end"
 	@echo "make resume     that a resumed training equals an uninterrupted one, everywhere"
@@ -126,6 +127,10 @@ slurm: measuring
 # Every kind of fault in a real run, second faults at each phase of a recovery, wrong warnings.
 faults: measuring
 	$(BIN)/python -m pytest tests/measure/faults
+
+# Every drill on this machine, under 10 minutes on two idle cores.
+drills: measuring
+	DRILL_PROFILE=cpu $(BIN)/python -m pytest -m soak -s tests/soak/test_drills.py tests/integration/test_drills.py
 
 # The paper's Tables V and VI and its Fig. 2 on this machine, about 15 minutes on two idle cores.
 MEASURE := $(BIN)/advisor measure --profile cpu --device cpu --db $(DEMO)/exposure.db \

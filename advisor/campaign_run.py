@@ -24,6 +24,7 @@ from db import campaign_store
 from db.campaign_plan import CellPart, read_plan
 from db.campaign_queries import baseline_steps
 from db.campaign_store import CampaignLostError, OpenCell, PlannedCell, Taken, Target
+from db.drill_store import settle_drills
 from db.errors import AnotherClusterError, DatabaseError, InvalidDataError, UnreadableError
 from db.harvest import HarvestReport, harvest
 from db.ingest import RECORD_NAME, ingest_record
@@ -252,6 +253,7 @@ class CampaignRun:
         try:
             measured.status = campaign_store.let_go(engine, self.taken)
             settle(engine)
+            settle_drills(engine)
             measured.harvested.append(harvest(engine, measured.cluster))
             runs = _runs(engine, measured.campaign)
             steps = read(engine, lambda connection: baseline_steps(connection, measured.campaign))

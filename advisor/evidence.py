@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from sqlalchemy import Engine
 
 from advisor.decide import DEFAULT_AXES, decide
 from advisor.defaults import DEFAULT_CLUSTER, resolve
+from advisor.drills.marks import with_marks
 from advisor.recommendation import Recommendation, Versions
 from advisor.scenario import Scenario, ScenarioInput
 from advisor.version import advisor_version
@@ -71,13 +73,15 @@ def near_to(asked: ScenarioInput | Scenario) -> Near:
 
 
 def answer(question: Question, axes: tuple[str, ...] = DEFAULT_AXES) -> Recommendation:
-    """The recommendation, with the versions of what it was computed by and from."""
+    """The recommendation, with the versions of what it was computed by and from, and what drills
+    say today of its candidates."""
     versions = Versions(
         advisor_version=advisor_version(),
         schema_revision=HEAD,
         data_version=evidence_version(question.evidence),
     )
-    return decide(question.evidence, question.scenario, versions, axes)
+    found = decide(question.evidence, question.scenario, versions, axes)
+    return with_marks(found, question.evidence.drills, datetime.now(UTC))
 
 
 def load_evidence(engine: Engine, cluster: str | None, near: Near | None = None) -> ClusterEvidence:

@@ -125,6 +125,25 @@ class ExactTime:
 
 
 @dataclass(frozen=True, slots=True)
+class DrillMark:
+    """What drills on the cluster say of a mechanism; of each drill the newest counts.
+
+    Tested: some passed, none failed, none is too old. Otherwise `reason` says why not, in words.
+    """
+
+    is_tested: bool
+    reason: str
+    passed: int
+    failed: int
+    stale: int
+    """Those that passed too long ago."""
+    newest_at: str | None
+    """When the newest one was tried, UTC; None: none was."""
+    run_ids: tuple[str, ...]
+    """The runs behind it, one a drill."""
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A mechanism that meets every rule and limit, at its interval."""
 
@@ -159,6 +178,9 @@ class Candidate:
     exact: ExactTime | None = None
     """The exact expected time beside Eq. (5)'s; None outside Eq. (5), and in answers that were
     saved before it was computed."""
+    drilled: DrillMark | None = None
+    """What drills on the cluster say of it; None: no mechanism was drilled there, or the answer was
+    saved before there were drills. Either way it is untested."""
     model: CostModel | None = None
     """The cost model behind the figures; not part of the printed answer."""
 
@@ -166,6 +188,11 @@ class Candidate:
     def is_superseded(self) -> bool:
         """Whether one of its figures was measured under a superseded software stack."""
         return any(used.superseded_by is not None for used in self.used)
+
+    @property
+    def is_marked_untested(self) -> bool:
+        """Whether others were drilled on the cluster, and this one was not, or in vain."""
+        return self.drilled is not None and not self.drilled.is_tested
 
     @property
     def slowdown(self) -> float | None:

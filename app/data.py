@@ -21,6 +21,7 @@ from advisor.comparison.clusters import Comparison, compare
 from advisor.coverage import Coverage
 from advisor.coverage import coverage as covered
 from advisor.decide import decide
+from advisor.drills.marks import with_marks
 from advisor.evidence import ask_by, load_evidence, near_to
 from advisor.recommendation import Recommendation, Uncertainty, Versions
 from advisor.report import scenario_digest
@@ -212,7 +213,9 @@ def named_mtbf(name: str) -> saved_mtbf.NamedMtbf:
 
 def recommend(found: Loaded, scenario: Scenario) -> Recommendation:
     """The answer, exactly as the command line computes it."""
-    return decide(found.evidence, scenario, Versions(advisor_version(), HEAD, found.version))
+    versions = Versions(advisor_version(), HEAD, found.version)
+    answer = decide(found.evidence, scenario, versions)
+    return with_marks(answer, found.evidence.drills, datetime.now(UTC))
 
 
 def how_sure(found: Loaded, recommendation: Recommendation) -> tuple[Uncertainty, NextCells]:

@@ -17,7 +17,7 @@ from db.records import EvidencedValue, Quantity, RunOutcome, RunQuantity
 from db.run_rows import source_id
 from db.session import write
 from db.stack_store import contradicted_marks, stacks_with_points, supersede_older
-from db.stack_times import VALIDATING
+from db.stack_times import NO_EVIDENCE
 
 Row = dict[str, Any]
 
@@ -26,12 +26,12 @@ _QUANTITIES = {str(each): each for each in RunQuantity}
 _IDS_A_STATEMENT = 1000  # both databases admit only so many parameters
 
 # A run of schema 0001 has no outcome, and none of the conditions that tell points apart.
-# Nor is a run that was to check a prediction evidence for the next one.
+# Nor is a run that was to check a prediction evidence for the next one, nor that of a drill.
 _RUNS = """
 SELECT r.* FROM runs r
 JOIN campaigns g ON g.campaign = r.campaign
 WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
-  AND g.command NOT LIKE :validating
+  AND g.command NOT LIKE :validating AND g.command NOT LIKE :drilling
 """
 _VALUES = """
 SELECT v.run_id, v.quantity, v.value, v.dispersion
@@ -109,7 +109,7 @@ def _runs(connection: Connection, cluster: str) -> list[PooledRun]:
     # The first fault of a run comes last, and stays.
     found = _rows(connection, _DEADLINES, cluster=cluster)
     deadlines = {row["run_id"]: row["detected_s"] for row in found}
-    runs = _rows(connection, _RUNS, cluster=cluster, validating=f"{VALIDATING} %")
+    runs = _rows(connection, _RUNS, cluster=cluster, **NO_EVIDENCE)
     return [
         PooledRun(
             run_id=row["run_id"],

@@ -32,6 +32,7 @@ from db.records import (
     CellStatus,
     Detector,
     DispersionKind,
+    DrillResult,
     Evidence,
     FailureDomain,
     FailureScope,
@@ -1033,6 +1034,39 @@ class ValidationRun(Base):
     observed_s: Mapped[Real | None]
     failures: Mapped[Count | None]
     outcome: Mapped[str] = mapped_column(Text, server_default="")
+
+
+class Drill(Base):
+    """A fault that a mechanism was to survive, from before its run until it passed or failed.
+
+    `run_id` refers to nothing: what is expected is stored before the run is. `expected` are run
+    outcomes with spaces between them; the run must also lose at most `most_lost_steps`, be over by
+    `deadline_s`, and be noticed by the monitor `noticed_by`, each where it is not NULL.
+    """
+
+    __tablename__ = "drills"
+    __table_args__ = table_args(
+        filled("run_id", "drill", "expected", "noticed_by"),
+        utc("planned_at"),
+        at_least("most_lost_steps", 0),
+        positive("deadline_s"),
+        one_of("result", DrillResult),
+        rule("failed_says_why", "(result = 'failed') = (reason <> '')"),
+        Index(None, "campaign"),
+    )
+
+    run_id: Mapped[Key]
+    campaign: Mapped[str] = ref("campaigns.campaign")
+    drill: Mapped[str] = mapped_column(Text)
+    architecture: Mapped[str] = ref("architectures.architecture")
+    mechanism: Mapped[str] = ref("mechanisms.mechanism")
+    planned_at: Mapped[str] = mapped_column(Text)
+    expected: Mapped[str] = mapped_column(Text)
+    most_lost_steps: Mapped[Count | None]
+    noticed_by: Mapped[str | None] = mapped_column(Text)
+    deadline_s: Mapped[Real]
+    result: Mapped[str] = mapped_column(Text)
+    reason: Mapped[str] = mapped_column(Text, server_default="")
 
 
 class FailureEstimate(Base):

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, bindparam, text
 
+from db.drill_queries import drills_of
 from db.errors import NotFoundError
 from db.excerpt import EXCERPT_POINTS, MOST_POINTS, Near
 from db.excerpt_queries import has_more_than, read_excerpt
@@ -124,7 +125,7 @@ def software_stacks(connection: Connection, cluster: str) -> dict[str, SoftwareS
 def cluster_evidence(
     connection: Connection, cluster: str, near: Near | None = None
 ) -> ClusterEvidence:
-    """All that is known of one cluster, in ten statements.
+    """All that is known of one cluster, in eleven statements.
 
     A question says what it is about by `near`, and is given an excerpt of the operating points
     where there are very many of them (db/excerpt.py).
@@ -161,6 +162,7 @@ def cluster_evidence(
         set_aside=set_aside,
         excerpt=excerpt,
         gone_back_to=_gone_back_to(connection, cluster, stacks),
+        drills=drills_of(connection, cluster),
     )
 
 
@@ -214,6 +216,7 @@ def evidence_version(evidence: ClusterEvidence) -> str:
         *(evidence.cluster, *evidence.points, *evidence.set_aside),
         *(*evidence.calibrations, *evidence.fits),
         *evidence.validations,
+        *evidence.drills,
         *(stack for stack in evidence.stacks.values() if stack.superseded_by is not None),
         *([] if evidence.excerpt is None else [evidence.excerpt]),
     ]

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, delete, insert, select, update
 
 from db import run_rows
+from db.drill_store import settle_drills
 from db.harvest import HarvestReport, harvest
 from db.ingest import rows_of
 from db.models import Base
@@ -37,6 +38,8 @@ class RebuildReport:
     harvests: tuple[HarvestReport, ...]
     validated: int
     """Validated runs whose observed time was not what their records say."""
+    drilled: int = 0
+    """Drills whose result was not what their runs say."""
 
 
 def rebuild(engine: Engine) -> RebuildReport:
@@ -53,7 +56,14 @@ def rebuild(engine: Engine) -> RebuildReport:
         elif found:
             differed.append(run_id)
     harvests = tuple(harvest(engine, cluster) for cluster in sorted(clusters))
-    return RebuildReport(len(run_ids), tuple(differed), tuple(damaged), harvests, settle(engine))
+    return RebuildReport(
+        len(run_ids),
+        tuple(differed),
+        tuple(damaged),
+        harvests,
+        settle(engine),
+        settle_drills(engine),
+    )
 
 
 def _rebuilt(connection: Connection, run_id: str) -> bool | None:

@@ -267,6 +267,14 @@ class ValidationRole(StrEnum):
     """No mechanism: what it would have been without."""
 
 
+class DrillResult(StrEnum):
+    """What became of a drill."""
+
+    PLANNED = "planned"
+    PASSED = "passed"
+    FAILED = "failed"
+
+
 class RunQuantity(StrEnum):
     """Every quantity that one run can hold; the name carries the unit."""
 
@@ -548,6 +556,49 @@ class ValidatedRun:
 
 
 @dataclass(frozen=True, slots=True)
+class Drilled:
+    """One drill that was tried on a cluster, and what it showed.
+
+    `expected` are the run outcomes that would do, `reason` why it failed. Without a run that could
+    be stored, `outcome` and `wall_s` (seconds) are None, and `tried_at` is when it was planned.
+    """
+
+    drill: str
+    architecture: str
+    mechanism: str
+    run_id: str
+    campaign: str
+    tried_at: str
+    result: DrillResult
+    reason: str
+    expected: tuple[str, ...]
+    outcome: str | None
+    wall_s: float | None
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StruckRun:
+    """A valid run that a fault struck, or that was a drill.
+
+    `sources` are the tiers that its recoveries restored from, in their order ('' where training
+    began anew); `lost_steps` is the most that one of them lost, None without any. `detection_s`
+    None: nobody noticed, or nobody can say when.
+    """
+
+    run_id: str
+    architecture: str
+    mechanism: str
+    trace: str | None
+    outcome: str
+    started_at: str
+    detection_s: float | None
+    sources: tuple[str, ...]
+    lost_steps: int | None
+    is_drill: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Excerpt:
     """Which operating points were read of a cluster that has very many (db/excerpt.py).
 
@@ -588,6 +639,8 @@ class ClusterEvidence:
     """What was read, where that is not all; None is everything."""
     gone_back_to: tuple[tuple[str, str], ...] = ()
     """Superseded software stacks that were measured last, each with the one marked as newer."""
+    drills: tuple[Drilled, ...] = ()
+    """The drills that were tried there, oldest first."""
 
     @cached_property
     def points_by_pair(self) -> Mapping[tuple[str, str], tuple[OperatingPoint, ...]]:

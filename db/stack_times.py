@@ -10,14 +10,15 @@ from sqlalchemy import Connection, text
 
 from db.records import SoftwareStack
 
-VALIDATING = "advisor validate"
-"""How the command begins of a campaign whose runs check predictions, and make no points."""
+NO_EVIDENCE = {"validating": "advisor validate %", "drilling": "advisor drill%"}
+"""How the commands begin of campaigns whose runs check something, and make no points."""
 _MEASURED = """
 SELECT r.software_stack, MIN(r.started_at) AS first_at, MAX(r.started_at) AS last_at
 FROM runs r
 JOIN campaigns g ON g.campaign = r.campaign
 WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
-  AND r.software_stack IS NOT NULL AND g.command NOT LIKE :validating
+  AND r.software_stack IS NOT NULL
+  AND g.command NOT LIKE :validating AND g.command NOT LIKE :drilling
 GROUP BY r.software_stack
 """
 
@@ -33,7 +34,7 @@ class Measured:
 
 def measured_stacks(connection: Connection, cluster: str) -> tuple[Measured, ...]:
     """The stacks of a cluster whose runs are here. What is read of stacks after it has them all."""
-    values = {"cluster": cluster, "validating": f"{VALIDATING} %"}
+    values = {"cluster": cluster, **NO_EVIDENCE}
     found = connection.execute(text(_MEASURED), values).mappings()
     return tuple(Measured(**row) for row in found)
 

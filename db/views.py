@@ -439,6 +439,29 @@ FROM validations v
 JOIN validation_runs r ON r.validation = v.validation
 """
 
+DRILL_VIEW = """
+SELECT
+  g.cluster,
+  d.mechanism,
+  d.drill,
+  d.architecture,
+  d.result,
+  d.reason,
+  d.expected,
+  r.outcome,
+  COALESCE(r.started_at, d.planned_at) AS tried_at,
+  r.wall_s,
+  d.deadline_s,
+  d.most_lost_steps,
+  (SELECT MAX(v.lost_steps) FROM run_recoveries v WHERE v.run_id = d.run_id) AS lost_steps,
+  d.noticed_by,
+  d.campaign,
+  d.run_id
+FROM drills d
+JOIN campaigns g ON g.campaign = d.campaign
+LEFT JOIN runs r ON r.run_id = d.run_id
+"""
+
 VIEWS: Mapping[str, str] = {
     "operating_point_view": OPERATING_POINT_VIEW,
     "frontier_view": FRONTIER_VIEW,
@@ -450,5 +473,6 @@ VIEWS: Mapping[str, str] = {
     "calibration_fit_view": CALIBRATION_FIT_VIEW,
     "calibration_check_view": CALIBRATION_CHECK_VIEW,
     "validation_view": VALIDATION_VIEW,
+    "drill_view": DRILL_VIEW,
 }
 """Name and SELECT of each view, in the order in which to create them."""

@@ -140,6 +140,8 @@ def rebuild(db_url: str | None) -> None:
     )
     if report.validated:
         echo(f"{report.validated} runs of validations had another observed time")
+    if report.drilled:
+        echo(f"{report.drilled} drills had another result")
     if report.damaged:
         raise AdvisorError(f"{len(report.damaged)} records are damaged: see above")
 

@@ -5,7 +5,7 @@ from io import StringIO
 
 from advisor.recommendation import Candidate, Excluded, Recommendation
 from advisor.reports import Canvas
-from advisor.reports.words import rules_with_checks
+from advisor.reports.words import drill_words, rules_with_checks
 
 COLUMNS = (
     "mechanism",
@@ -48,12 +48,17 @@ def _candidate(candidate: Candidate, status: str) -> tuple[object, ...]:
         candidate.expected_completion_s,
         candidate.goodput,
         candidate.host_memory_bytes_per_rank,
-        "; ".join([*rules_with_checks(candidate), *_software(candidate)]),
+        "; ".join([*rules_with_checks(candidate), *_software(candidate), *_drilled(candidate)]),
     )
 
 
 def _software(candidate: Candidate) -> list[str]:
     return ["measured under superseded software"] if candidate.is_superseded else []
+
+
+def _drilled(candidate: Candidate) -> list[str]:
+    mark = candidate.drilled
+    return [drill_words(mark)] if mark is not None and not mark.is_tested else []
 
 
 def _excluded(excluded: Excluded) -> tuple[object, ...]:

@@ -10,7 +10,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from advisor.errors import UserError
-from advisor.recommendation import Candidate, Recommendation
+from advisor.recommendation import Candidate, DrillMark, Recommendation
 from advisor.reports import Canvas
 from advisor.scenario import Scenario
 
@@ -90,12 +90,17 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     document["native"] = asdict(candidate.native) if candidate.native else None
     document["seen"] = asdict(candidate.seen) if candidate.seen else None
     document["exact"] = asdict(candidate.exact) if candidate.exact else None
+    document["drilled"] = _drilled(candidate.drilled)
     document["checks"] = [
         asdict(check) | {"errors": [asdict(error) for error in check.errors]}
         for check in candidate.checks
     ]
     document["used"] = [asdict(u) for u in candidate.used]
     return document
+
+
+def _drilled(mark: DrillMark | None) -> dict[str, Any] | None:
+    return None if mark is None else asdict(mark) | {"run_ids": list(mark.run_ids)}
 
 
 def _frontier_member(candidate: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,6 +57,7 @@ def render_html(report: Report, made_on: str) -> str:
         minimax=list(words.minimax_lines(r)),
         intervals=list(words.interval_lines(r)),
         seen=list(words.seen_lines(r)),
+        drills=list(words.drill_lines(r)),
         evidence=list(words.evidence_lines(r)),
         scenario_rows=list(words.scenario_rows(r.scenario)),
         sources=[f"{s.citation} {s.url}" for s in r.sources],

@@ -45,6 +45,7 @@ def _lines(recommendation: Recommendation) -> Iterator[str]:
         yield from _section("Expected time, term by term", _table(("term", "time"), rows))
     yield from _list("Why these figures", words.rule_lines(recommendation))
     yield from _list("Tried live", words.seen_lines(recommendation))
+    yield from _list("Drills", words.drill_lines(recommendation))
     yield from _list("Evidence", words.evidence_lines(recommendation))
     yield from _list("Time between checkpoints", words.interval_lines(recommendation))
     yield from _list("Not offered", map(words.excluded_line, recommendation.excluded))

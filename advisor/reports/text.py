@@ -33,6 +33,7 @@ def render(recommendation: Recommendation, canvas: Canvas) -> str:
     _section(console, "Least largest regret", words.minimax_lines(recommendation))
     _section(console, "Why these figures", words.rule_lines(recommendation))
     _section(console, "Tried live", words.seen_lines(recommendation))
+    _section(console, "Drills", words.drill_lines(recommendation))
     _section(console, "Evidence", words.evidence_lines(recommendation))
     _section(console, "Time between checkpoints", words.interval_lines(recommendation))
     _section(console, "Not offered", map(words.excluded_line, recommendation.excluded))

@@ -11,6 +11,7 @@ from advisor.recommendation import (
     Candidate,
     Chance,
     Crossover,
+    DrillMark,
     Excluded,
     Recommendation,
     RegretChoice,
@@ -46,6 +47,8 @@ EVIDENCE_LEGEND = (
 )
 SUPERSEDED_MARK = "†"
 """Behind an evidence code: figures of a superseded software stack; a warning says which."""
+UNTESTED_MARK = "‡"
+"""Behind an evidence code: untested, where others were drilled; `drill_lines` says why."""
 BY_SCATTER = "By the scatter of the measurements alone"
 """How probabilities and what a measurement is worth are known."""
 _ABSENT = "–"
@@ -124,8 +127,15 @@ def candidate_cells(candidate: Candidate) -> tuple[str, ...]:
 
 
 def evidence_code(candidate: Candidate) -> str:
-    """`M`; `M†` where a figure was measured under superseded software."""
-    return candidate.evidence.value + (SUPERSEDED_MARK if candidate.is_superseded else "")
+    """`M`; `M†` where a figure was measured under superseded software, `M‡` where drills left the
+    mechanism untested."""
+    superseded = SUPERSEDED_MARK if candidate.is_superseded else ""
+    return candidate.evidence.value + superseded + untested_mark(candidate)
+
+
+def untested_mark(candidate: Candidate) -> str:
+    """The mark of a mechanism that drills left untested; nothing where none was drilled at all."""
+    return UNTESTED_MARK if candidate.is_marked_untested else ""
 
 
 def _expected(candidate: Candidate) -> str:
@@ -262,6 +272,28 @@ def seen_lines(recommendation: Recommendation) -> Iterator[str]:
     untried = [c.mechanism.upper() for c in priced if c.seen is None]
     if untried:
         yield f"not tried live on this cluster: {', '.join(untried)}"
+
+
+def drill_lines(recommendation: Recommendation) -> Iterator[str]:
+    """What drills on the cluster say of the candidates; one line where there were none."""
+    candidates = recommendation.candidates
+    if not candidates:
+        return
+    if all(candidate.drilled is None for candidate in candidates):
+        yield "no mechanism was drilled on this cluster, so all are untested (`advisor drill`)"
+    for candidate in candidates:
+        if candidate.drilled is not None:
+            yield f"{candidate.mechanism.upper()}{untested_mark(candidate)}: " + drill_words(
+                candidate.drilled
+            )
+
+
+def drill_words(mark: DrillMark) -> str:
+    """`9 drills passed, the newest on 2026-12-01`; `untested: drill adjacent failed on ...`."""
+    if not mark.is_tested:
+        return f"untested: {mark.reason}"
+    drills = "1 drill" if mark.passed == 1 else f"{mark.passed} drills"
+    return f"{drills} passed, the newest on {(mark.newest_at or '')[:10]}"
 
 
 def seen_words(seen: SeenError) -> str:

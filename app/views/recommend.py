@@ -41,6 +41,8 @@ def page(shown: Shown) -> None:
         st.subheader("Candidates")
         table(words.CANDIDATE_HEADER, map(words.candidate_cells, recommendation.candidates))
         st.caption(words.EVIDENCE_LEGEND)
+        for line in words.drill_lines(recommendation):
+            st.caption(message(line))
     below, late = st.container(), st.container()
     section("What would flip it", map(words.crossover_line, recommendation.crossovers))
     section("Not offered", map(words.excluded_line, recommendation.excluded))

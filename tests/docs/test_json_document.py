@@ -25,6 +25,8 @@ from advisor.commands.validate import VERSION as VALIDATIONS_VERSION
 from advisor.commands.validate import as_json as validations_json
 from advisor.cost import Price
 from advisor.decide import AXES
+from advisor.drills.scorecard import ScoreMark, ScoreRow, card_of
+from advisor.drills.suite import Skipped
 from advisor.emit import registry
 from advisor.emit.emitting import TOGETHER
 from advisor.emit.tool import Support, Syntax, Verified
@@ -39,6 +41,7 @@ from advisor.recommendation import (
     Crossover,
     Dominated,
     DrawnValue,
+    DrillMark,
     EvidenceCode,
     ExactTime,
     Excluded,
@@ -57,6 +60,13 @@ from advisor.recommendation import (
     Versions,
 )
 from advisor.reports.document import FORMAT, VERSION
+from advisor.reports.drill_document import (
+    DRILLS_FORMAT,
+    SCORECARD_FORMAT,
+    drills_document,
+    scorecard_document,
+)
+from advisor.reports.drill_document import VERSION as DRILLS_VERSION
 from advisor.reports.simulation_document import FORMAT as SIMULATION_FORMAT
 from advisor.reports.simulation_document import VERSION as SIMULATION_VERSION
 from advisor.rules import AppliedRule, Part, Rule
@@ -73,7 +83,17 @@ from advisor.uncertainty.cells import VERSION as NEXT_VERSION
 from advisor.uncertainty.cells import CellValue, NextCells, Unvalued
 from advisor.uncertainty.measuring import Cell
 from advisor.validated import repeated, shortcomings, validated
-from db.records import Arrivals, DispersionKind, Evidence, FailureScope, Quantity, ValidationRole
+from db.records import (
+    Arrivals,
+    DispersionKind,
+    DrillResult,
+    Evidence,
+    FailureScope,
+    Quantity,
+    RunOutcome,
+    ValidationRole,
+)
+from tests.advisor.drills.drilled import NOW, OLD, drilled, failed
 from tests.advisor.validated_runs import validated_run
 from tests.docs.documents import SCHEMAS, read, sections, table_with
 
@@ -117,6 +137,12 @@ TUNING: dict[str, Any] = json.loads((SCHEMAS / "tuning-1.schema.json").read_text
 TUNING_VALIDATOR = Draft202012Validator(TUNING)
 PLAN: dict[str, Any] = json.loads((SCHEMAS / "plan-1.schema.json").read_text(encoding="utf-8"))
 PLAN_VALIDATOR = Draft202012Validator(PLAN)
+DRILLS: dict[str, Any] = json.loads((SCHEMAS / "drills-1.schema.json").read_text(encoding="utf-8"))
+DRILLS_VALIDATOR = Draft202012Validator(DRILLS)
+SCORECARD: dict[str, Any] = json.loads(
+    (SCHEMAS / "scorecard-1.schema.json").read_text(encoding="utf-8")
+)
+SCORECARD_VALIDATOR = Draft202012Validator(SCORECARD)
 OBJECTS = (
     _objects(SETTINGS, "settings document")
     | _objects(ABILITIES, "abilities document")
@@ -129,6 +155,8 @@ OBJECTS = (
     | _objects(ACCURACY, "accuracy document")
     | _objects(VALIDATIONS, "validations document")
     | _objects(NEXT, "next document")
+    | _objects(DRILLS, "drills document")
+    | _objects(SCORECARD, "scorecard document")
 )
 _VALIDATORS = dict.fromkeys(_objects(VALIDATIONS, "validations document"), VALIDATIONS_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(
@@ -140,6 +168,8 @@ _VALIDATORS |= dict.fromkeys(_objects(PLAN, "plan document"), PLAN_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(FLIPS, "flips document"), FLIPS_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(SIMULATION, "simulation document"), SIMULATION_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(NEXT, "next document"), NEXT_VALIDATOR)
+_VALIDATORS |= dict.fromkeys(_objects(DRILLS, "drills document"), DRILLS_VALIDATOR)
+_VALIDATORS |= dict.fromkeys(_objects(SCORECARD, "scorecard document"), SCORECARD_VALIDATOR)
 _VALIDATORS |= dict.fromkeys(_objects(ACCURACY, "accuracy document"), ACCURACY_VALIDATOR) | (
     dict.fromkeys(_objects(SCHEMA, "document"), VALIDATOR)
 )
@@ -303,6 +333,7 @@ def _description(schema: dict[str, Any]) -> str:
     definitions |= FLIPS["$defs"] | SCALE["$defs"] | TUNING["$defs"]
     definitions |= FLIPS["$defs"] | SCALE["$defs"] | SIMULATION["$defs"]
     definitions |= SETTINGS["$defs"] | ABILITIES["$defs"] | NEXT["$defs"]
+    definitions |= DRILLS["$defs"] | SCORECARD["$defs"]
     return str(definitions[schema["$ref"].removeprefix("#/$defs/")]["description"])
 
 
@@ -331,6 +362,7 @@ def test_the_schema_knows_every_field_and_every_code() -> None:
         ("rule_error", RuleError, set()),
         ("seen", SeenError, set()),
         ("exact", ExactTime, set()),
+        ("drill_mark", DrillMark, set()),
         ("interval_choice", IntervalChoice, set()),
         ("excluded", Excluded, set()),
         ("dominated", Dominated, set()),
@@ -658,3 +690,32 @@ def test_the_schema_of_abilities_knows_every_code(
         assert named == [*(f"ft{number}" for number in range(1, 10)), TOGETHER]
     for key in document:
         assert not validator.is_valid({k: v for k, v in document.items() if k != key})
+
+
+def test_the_schemas_of_drills_and_scorecards_know_every_field_and_every_code() -> None:
+    Draft202012Validator.check_schema(DRILLS)
+    Draft202012Validator.check_schema(SCORECARD)
+    for schema, name in ((DRILLS, DRILLS_FORMAT), (SCORECARD, SCORECARD_FORMAT)):
+        assert schema["properties"]["format"]["const"] == name
+        assert schema["properties"]["version"]["const"] == DRILLS_VERSION
+    drill, row = DRILLS["$defs"]["drill"]["properties"], SCORECARD["$defs"]["score_row"]
+    assert drill["result"]["enum"] == [*DrillResult]
+    assert drill["expected"]["items"]["enum"] == [*RunOutcome]
+    assert drill["outcome"]["enum"] == [*RunOutcome, None]
+    assert row["properties"]["mark"]["enum"] == [*ScoreMark]
+    assert set(row["required"]) == {f.name for f in fields(ScoreRow)}
+    assert set(DRILLS["$defs"]["skipped_drill"]["required"]) == {f.name for f in fields(Skipped)}
+    assert SCORECARD["$defs"]["drill_mark"] == SCHEMA["$defs"]["drill_mark"]
+    tried = (
+        drilled(tried_at=OLD),
+        failed("hang"),
+        drilled("adjacent", result=DrillResult.PLANNED, outcome=None, wall_s=None),
+    )
+    document = drills_document("c", "mybox", tried, [Skipped("straggler", "not known")])
+    card = card_of("ft1", "Disk", tried, [], NOW)
+    scorecard = scorecard_document("mybox", [card])
+    for validator, found in ((DRILLS_VALIDATOR, document), (SCORECARD_VALIDATOR, scorecard)):
+        plain = json.loads(json.dumps(found))
+        assert [f"{e.json_path}: {e.message}" for e in validator.iter_errors(plain)] == []
+        for key in plain:
+            assert not validator.is_valid({k: v for k, v in plain.items() if k != key})

@@ -182,6 +182,7 @@ def test_0007_down_drops_failure_estimates_and_nothing_else(database_url: str) -
         for name, row in GOOD.items():
             connection.execute(Base.metadata.tables[name].insert(), row)
     engine.dispose()
+    downgrade(database_url, "0007")
     before = names(database_url)
     downgrade(database_url, "0006")
     assert before - names(database_url) == {"failure_estimates"}
@@ -218,6 +219,24 @@ def test_0010_keeps_runs_and_points_without_their_nodes(database_url: str) -> No
     upgrade(database_url)
     assert check(database_url).problems == ()
     assert domains(database_url) == [(None, None), (None, None)]
+
+
+def test_0012_down_drops_drills_and_keeps_their_runs(database_url: str) -> None:
+    engine = open_engine(database_url)
+    with writing(engine) as connection:
+        for name, row in GOOD.items():
+            connection.execute(Base.metadata.tables[name].insert(), row)
+    engine.dispose()
+    before = names(database_url)
+    downgrade(database_url, "0011")
+    assert before - names(database_url) == {"drills", "drill_view"}
+    engine = open_engine(database_url)
+    with reading(engine) as connection:
+        runs = connection.exec_driver_sql("SELECT run_id, campaign FROM runs").all()
+    engine.dispose()
+    assert [tuple(row) for row in runs] == [("first/1", "first")]
+    upgrade(database_url)
+    assert check(database_url).problems == ()
 
 
 def domains(url: str) -> list[tuple[int | None, str | None]]:
