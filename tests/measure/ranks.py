@@ -17,6 +17,7 @@ from measure.architectures.registry import entry_named, load
 from measure.interfaces.architecture import Architecture
 from measure.rank.context import RankContext
 from measure.rank.groups import ProcessGroups, StorePlace, stay_on_loopback
+from measure.rank.scheduling import take_turns
 from measure.supervisor.store import hosted_store
 from measure.workloads.catalogue import build
 
@@ -114,6 +115,7 @@ def _answers(
 
 
 def _rank_main(port: int, rank: int, world_size: int, answer: Connection, request: Request) -> None:
+    take_turns()
     torch.set_num_threads(1)
     stay_on_loopback()
     store = dist.TCPStore("127.0.0.1", port, is_master=False, timeout=timedelta(seconds=20))

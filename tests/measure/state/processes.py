@@ -9,6 +9,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from measure.rank.scheduling import take_turns
 from tests.measure.ranks import Failed, answers_of
 
 Body = Callable[..., Any]
@@ -25,6 +26,7 @@ def on_ranks(
 def _main(
     port: int, rank: int, world_size: int, answer: Connection, body: Body, arguments: Any
 ) -> None:
+    take_turns()
     torch.set_num_threads(1)
     store = dist.TCPStore("127.0.0.1", port, is_master=False, timeout=timedelta(seconds=20))
     if store.add("started", 1) == world_size:
