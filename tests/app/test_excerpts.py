@@ -8,6 +8,7 @@ from random import Random
 import pytest
 
 from advisor.cli import run
+from advisor.decide import AXES, DEFAULT_AXES
 from advisor.recommendation import Recommendation
 from advisor.reports import words
 from advisor.reports.document import from_document
@@ -67,15 +68,15 @@ def test_the_numbers_of_a_page_are_those_of_the_command(
     assert any("very many operating points" in warning for warning in answer.warnings)
     shown = page("frontier", large, **ADDRESS)
     assert not shown.exception
-    overhead, restore = words.axis_words("overhead"), words.axis_words("restore")
     expected = [
-        [escape(cell) for cell in (words.label(c), overhead(c.overhead), restore(c.restore_s))]
+        [words.label(c), *(words.axis_words(axis)(getattr(c, AXES[axis])) for axis in DEFAULT_AXES)]
         for c in answer.candidates
         if c.terms is not None
     ]
     assert len(expected) > 3
     table = shown.table[0].value.reset_index()
-    assert table.iloc[:, :3].to_numpy().tolist() == expected
+    cells = [[escape(cell) for cell in row] for row in expected]
+    assert table.iloc[:, :3].to_numpy().tolist() == cells
 
 
 def test_the_page_of_clusters_reads_the_same(
