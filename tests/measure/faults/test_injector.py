@@ -141,9 +141,9 @@ def test_a_fault_that_cannot_be_carried_out_says_why(tmp_path: Path) -> None:
 
 
 def announced(folder: Path, place: int, **params: str) -> tuple[Injector, list[int]]:
-    """A fault of rank 2 that is announced half a second ahead, and what the supervisor hears."""
+    """A fault of rank 2 that is announced 0.2 s ahead, and what the supervisor hears."""
     told: list[int] = []
-    event = FaultEvent(2, FaultKind.EXCEPTION, step=3, lead_s=0.5, params=params)
+    event = FaultEvent(2, FaultKind.EXCEPTION, step=3, lead_s=0.2, params=params)
     log = EventLog(folder / "log.jsonl", place)
     return Injector(Schedule("test", (event,)), place, log, on_struck=told.append), told
 
@@ -166,9 +166,9 @@ def test_a_late_warning_says_how_late_it_is(tmp_path: Path) -> None:
     injector.before_step(3)
     began = time.monotonic()
     ((event, due_at),) = _warnings(injector)
-    assert event.lead_s == pytest.approx(0.05)
-    assert due_at - began >= 0.4  # the fault comes when it was to come
-    assert written(tmp_path, "warning")[0]["lead_s"] == pytest.approx(0.05)
+    assert event.lead_s == pytest.approx(0.02)
+    assert due_at - began >= 0.1  # the fault comes when it was to come
+    assert written(tmp_path, "warning")[0]["lead_s"] == pytest.approx(0.02)
 
 
 def test_a_false_alarm_strikes_nobody_and_its_place_says_so_once(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_false_alarm_strikes_nobody_and_its_place_says_so_once(tmp_path: Path)
         time.sleep(0.01)
     injector.before_step(4)
     injector.before_step(3)  # training went back, for another reason
-    time.sleep(0.6)
+    time.sleep(0.3)
     assert told == [0]
     (said,) = written(tmp_path, "fault")
     assert (said["kind"], said["warning"]) == ("exception", "false")
