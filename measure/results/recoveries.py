@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from measure.faults.schedule import FaultKind
 from measure.results.phases import PhasedRecovery, phased
 from measure.results.verdict import Fault, Run
 from measure.supervisor.observed import Recovery
@@ -68,8 +69,9 @@ def _noticed_before(
     return [
         fault
         for fault in faults
-        if fault.detections
+        if fault.first_detected_s is not None
         and not fault.event.ends_its_rank
+        and fault.event.kind is not FaultKind.STRAGGLER  # which training goes on with
         and fault.at_s <= lost_s
         and fault.ordinal not in known
     ]

@@ -1,7 +1,8 @@
 """What became of a run: each fault, the outcome, and whether it may serve as evidence."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from measure.faults.schedule import FaultEvent, FaultKind
@@ -14,6 +15,8 @@ from measure.supervisor.ranks import ended_by
 
 _SIGKILL = -9
 _LONGEST_NOTE = 1000
+_SLOW = "straggler"
+"""The kind of a suspicion, as monitors have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,9 +277,10 @@ def _survived(
 ) -> Fault:
     """A fault that its rank survived: whoever noticed it did so by a monitor, or, where it was the
     store that was lost, as the group was left. That nobody did is no value of it."""
-    of_the_store = event.kind is FaultKind.STORE_LOSS
-    noticing = _left_the_group if of_the_store else _suspected
-    usually = "supervisor" if of_the_store else "monitor"
+    usually = "monitor"
+    noticing: Callable[[RankLog, float], Event | None] = partial(_suspected, of=event.kind)
+    if event.kind is FaultKind.STORE_LOSS:
+        usually, noticing = "supervisor", _left_the_group
     found = ((log.rank, noticing(log, said["t"])) for log in run.logs)
     detections = tuple(
         Detection(rank, max(0.0, noticed["t"] - said["t"]), noticed.get("how", usually))
@@ -297,9 +301,12 @@ def _survived(
     )
 
 
-def _suspected(log: RankLog, at_s: float) -> Event | None:
-    """The first suspicion of a monitor from an instant on."""
-    return log.first_after("suspect", at_s)
+def _suspected(log: RankLog, at_s: float, of: FaultKind) -> Event | None:
+    """The first suspicion of a monitor from an instant on; that a rank is slow is said of a
+    straggler, and of nothing else."""
+    slow = of is FaultKind.STRAGGLER
+    suspicions = (e for e in log.events if e["event"] == "suspect" and e["t"] >= at_s)
+    return next((e for e in suspicions if (e.get("kind") == _SLOW) is slow), None)
 
 
 def _left_the_group(log: RankLog, at_s: float) -> Event | None:

@@ -72,6 +72,7 @@ def test_a_lost_store_is_replaced_and_the_group_formed_anew(tmp_path: Path) -> N
     assert [rank["end"] for rank in found["ranks"]] == ["finished"] * 4
 
 
+@pytest.mark.soak
 def test_a_fault_strikes_once_though_its_step_is_made_again(tmp_path: Path) -> None:
     flip = FaultEvent(STRUCK, FaultKind.WRONG_RNG, step=22)
     found = ran(tmp_path, "a2", flip, CRASH)

@@ -146,3 +146,29 @@ def test_a_run_that_hangs_after_a_fault_is_a_hang() -> None:
     made = struck(STORE)
     run = made.ends(20.0, ending=Ending.HUNG)
     assert judged(run)[0] == "hang"
+
+
+def test_a_straggler_is_noticed_as_one_and_training_goes_on() -> None:
+    """What another monitor says is no word of it, nor is its word one of another fault."""
+    slow = FaultEvent(1, FaultKind.STRAGGLER, step=3, params={"factor": 2.0})
+    made = struck(slow, FaultEvent(1, FaultKind.FLIP_BUFFER, step=4), steps=10)
+    made.says(1, 5.0, "fault", ordinal=1, kind="flip-buffer", steps=4)
+    for at_s, kind in ((6.0, "straggler"), (7.0, "loss-spike"), (8.0, "straggler")):
+        made.says(0, at_s, "suspect", monitor="m", kind=kind, severity="report")
+    run = made.ends(11.0, 0, 1)
+    first, second = faults_of(run)
+    assert [d.after_s for d in first.detections] == [2.0]
+    assert [d.after_s for d in second.detections] == [2.0]
+    assert judged(run) == ("graceful", [])
+
+
+def test_a_straggler_that_was_noticed_is_answered_by_no_recovery() -> None:
+    slow = FaultEvent(1, FaultKind.STRAGGLER, step=3, params={"factor": 2.0})
+    made = struck(slow, FaultEvent(0, FaultKind.STORE_LOSS, step=4), steps=5)
+    made.says(0, 4.5, "suspect", monitor="stragglers", kind="straggler", severity="report")
+    made.says(0, 5.0, "fault", ordinal=1, kind="store-loss", steps=4)
+    made.stops((0, 1), 6.1)
+    made.recovers(6.05, 7.0, 0, source="")
+    end_s = made.trains((0, 1), 7.0, 0, 10, generation=1)
+    (answer,) = answers_of(made.ends(end_s, 0, 1))
+    assert [fault.ordinal for fault in answer.faults] == [1]

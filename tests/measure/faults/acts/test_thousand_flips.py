@@ -24,7 +24,7 @@ from tests.measure.state.folders import loaded_step, two_generations
 from tests.measure.state.states import small_state
 
 __all__ = ["in_memory", "one_thread"]
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.soak]
 
 SHARDS, MANIFESTS, REPLICAS = 400, 300, 300
 
