@@ -118,8 +118,8 @@ def _fill(value: float, architecture: Architecture) -> None:
 
 
 def _slow_from_now_on(factor: float, architecture: Architecture) -> None:
-    """The model's pass takes the rank longer, so that a step takes it `factor` times as long: by what
-    the first steps from here take, and the same from then on."""
+    """The model's pass takes the rank longer, so that a step takes it `factor` times as long: by
+    what the first steps from here take, and the same from then on."""
     began: list[float] = []
 
     def sleep(*_: object) -> None:
