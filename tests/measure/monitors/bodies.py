@@ -14,7 +14,6 @@ from measure.interfaces.monitor import SuspectError, Suspicion
 from measure.monitors.fingerprints import optimizer_tensors
 from measure.monitors.registry import load
 from measure.monitors.watch import Watch
-from measure.rank.peer_waits import clock, waited_s
 from tests.measure.ranks import PATIENT_S
 
 _USUAL_STEPS = 5
@@ -119,15 +118,15 @@ def _fill(value: float, architecture: Architecture) -> None:
 
 
 def _slow_from_now_on(factor: float, architecture: Architecture) -> None:
-    """The model's pass takes the rank so much longer: measured by what its first steps from here
-    take it without waiting, and the same from then on."""
+    """The model's pass takes the rank longer, so that a step takes it `factor` times as long: by
+    what the first steps from here take, and the same from then on."""
     began: list[float] = []
 
     def sleep(*_: object) -> None:
-        began.append(clock() - waited_s())
+        began.append(time.monotonic())
         if len(began) > _USUAL_STEPS:
-            own_s = (began[_USUAL_STEPS] - began[0]) / _USUAL_STEPS
-            time.sleep((factor - 1.0) * own_s)
+            step_s = (began[_USUAL_STEPS] - began[0]) / _USUAL_STEPS
+            time.sleep((factor - 1.0) * step_s)
 
     architecture.state().model.register_forward_pre_hook(sleep)
 
