@@ -318,8 +318,9 @@ def _emergency_values(record: Record) -> Iterator[Row]:
 def _recovery_values(record: Record) -> Iterator[Row]:
     """For each recovery that answered a fault and led back to training; a group that grows again
     afterwards answers none, and what that takes is part of the loss that made it smaller. What
-    answers a suspicion is no recovery from a loss."""
-    found = [each for each in record.recoveries if each.total_s is not None and not each.why]
+    answers a suspicion behind which there was no fault is none of all this."""
+    answering = [each for each in record.recoveries if each.faults or not each.why]
+    found = [each for each in answering if each.total_s is not None]
     answers = sum(bool(each.faults) for each in found)
     if not answers:
         return

@@ -181,12 +181,13 @@ def test_growing_again_is_part_of_the_recovery_from_the_loss(
     assert rows(engine, ways) == [("smaller", 7), ("grown", 8)]
 
 
-def test_going_back_for_a_suspicion_is_no_recovery_from_a_loss(
+def test_a_false_alarm_of_a_monitor_is_no_recovery_from_a_fault(
     engine: Engine, tmp_path: Path
 ) -> None:
+    """What answers a fault, as a monitor noticed it, is one."""
     made = run_records.mechanism_record("ft1")
-    (loss,) = made["recoveries"]
-    back = {**loss, "generation": 2, "faults": [], "lost_steps": 30, "why": "rolled back"}
+    loss = {**made["recoveries"][0], "why": "rolled back"}
+    back = {**loss, "generation": 2, "faults": [], "lost_steps": 30}
     made["recoveries"] = [loss, back]
     run_records.write(tmp_path, made)
     assert ingest(engine, tmp_path).refused == ()
