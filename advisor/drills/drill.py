@@ -27,8 +27,9 @@ class Promise:
         said = " or ".join(sorted(self.outcomes))
         if self.most_lost_steps is None:
             return said
-        steps = "no step" if not self.most_lost_steps else f"{self.most_lost_steps} steps"
-        return f"{said}, {steps} lost{' at most' if self.most_lost_steps else ''}"
+        most = self.most_lost_steps
+        steps = {0: "no step", 1: "1 step"}.get(most, f"{most} steps")
+        return f"{said}, {steps} lost{' at most' if most else ''}"
 
 
 @dataclass(frozen=True, slots=True)
