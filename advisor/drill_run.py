@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from advisor.campaign_run import Measured, OnPlan
+from advisor.campaign_run import Measured
 from advisor.drills.catalogue import BY_NAME
 from advisor.drills.drill import DEFAULT_WORLD_SIZE, SCHEDULE_PREFIX
 from advisor.drills.suite import (
@@ -73,7 +73,7 @@ def run_suite(suite: Suite, wanted: Wanted, measure: Measure) -> Measured:
             f"--command={wanted.command}",
         ]
     )
-    return measure(command, wanted.folder, on_plan=_keeper())
+    return measure(command, wanted.folder, on_plan=_keep)
 
 
 def drilled(engine: Engine, campaign: str) -> tuple[Drilled, ...]:
@@ -97,14 +97,10 @@ def _written(chosen: Sequence[Chosen], wanted: Wanted) -> Path:
     return _write(place, "suite", campaign_file(chosen, traces, common))
 
 
-def _keeper() -> OnPlan:
+def _keep(engine: Engine, cells: Sequence[PlannedCell]) -> None:
     """Stores what is expected of each run as soon as it has an id, before any begins."""
-
-    def keep(engine: Engine, cells: Sequence[PlannedCell]) -> None:
-        planned_at = now_utc()
-        store_drills(engine, [_row(cell, planned_at) for cell in cells])
-
-    return keep
+    planned_at = now_utc()
+    store_drills(engine, [_row(cell, planned_at) for cell in cells])
 
 
 def _row(cell: PlannedCell, planned_at: str) -> dict[str, Any]:

@@ -24,11 +24,11 @@ class Promise:
 
     def in_words(self) -> str:
         """`recovered, 10 steps lost at most`."""
-        said = " or ".join(sorted(self.outcomes))
-        if self.most_lost_steps is None:
+        said, most = " or ".join(sorted(self.outcomes)), self.most_lost_steps
+        if most is None:
             return said
-        steps = "no step" if not self.most_lost_steps else f"{self.most_lost_steps} steps"
-        return f"{said}, {steps} lost{' at most' if self.most_lost_steps else ''}"
+        steps = {0: "no step", 1: "1 step"}.get(most, f"{most} steps")
+        return f"{said}, {steps} lost{' at most' if most else ''}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,6 +172,7 @@ def test_a_trace_says_which_drill_it_is() -> None:
     [
         (Promise(frozenset({RunOutcome.HALTED})), "halted"),
         (Promise(frozenset({RunOutcome.RECOVERED}), 10), "recovered, 10 steps lost at most"),
+        (Promise(frozenset({RunOutcome.RECOVERED}), 1), "recovered, 1 step lost at most"),
         (Promise(frozenset({RunOutcome.RECOVERED}), 0), "recovered, no step lost"),
         (Promise(frozenset({RunOutcome.HANG, RunOutcome.HALTED})), "halted or hang"),
     ],
