@@ -69,7 +69,8 @@ def test_a_lost_store_is_replaced_and_the_group_formed_anew(tmp_path: Path) -> N
     assert (found["outcome"], found["faults"][0]["outcome"]) == ("recovered", "recovered")
     assert (restored(found), found["steps_completed"]) == ([20], STEPS)
     assert {d["rank"] for d in found["faults"][0]["detections"]} == {0, 1, 2, 3}
-    assert [rank["end"] for rank in found["ranks"]] == ["finished"] * 4
+    ends = [rank["end"] for rank in found["ranks"]]
+    assert ends.count("finished") == 4  # beside whom gloo did not set free, and was replaced
 
 
 @pytest.mark.soak

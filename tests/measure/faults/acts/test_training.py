@@ -103,7 +103,7 @@ def test_a_straggler_takes_its_factor_and_stops_when_it_is_over(ranks: list[Trai
     assert said["pause_s"] == pytest.approx(2.0 * said["usual_s"])
     assert said["usual_s"] == pytest.approx(sum(mine.steps_s[SLOW - 8 : SLOW]) / 8)
     assert min(mine.steps_s[SLOW : SLOW + 2]) >= said["pause_s"]
-    assert mine.hooks == 0
+    assert mine.hooks == ranks[0].hooks  # those that the architecture has itself
     assert ranks[0].events == []
 
 
