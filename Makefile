@@ -106,7 +106,8 @@ benchmark: measuring
 # Eight mechanisms, six architectures, five moments: a resumed training is the one never struck; so is
 # one that was rolled back behind the onset of a corruption.
 resume: measuring
-	$(BIN)/python -m pytest -m soak tests/measure/mechanisms/test_resume_equals.py tests/measure/supervisor/test_rollback.py
+	$(BIN)/python -m pytest -m soak tests/measure/mechanisms/test_resume_equals.py \
+	  tests/measure/mechanisms/test_just_in_time.py tests/measure/supervisor/test_rollback.py
 
 soak: measuring
 	$(BIN)/python -m pytest -m soak -s tests/soak/test_soak.py tests/soak/test_recoveries.py
@@ -122,7 +123,7 @@ monitors: measuring
 
 # A real SLURM of three nodes, and every way in which a task, a node or a controller ends; two torchruns.
 slurm: measuring
-	$(BIN)/python -m pytest tests/slurm tests/hosts/test_torchrun.py
+	$(BIN)/python -m pytest tests/slurm tests/hosts
 
 # Every kind of fault in a real run, second faults at each phase of a recovery, wrong warnings.
 faults: measuring

@@ -21,6 +21,12 @@ STEPS, WORLD, STRIKES = 40, 4, 25
 LOST = 0
 """The host of ranks 0 and 1, neighbours in the ring; rank 0 writes for all and publishes."""
 VICTIM = 1
+EACH_OF_BOTH = [("ft1", "a2"), ("ft2", "a7"), ("ft6", "a2")]
+OTHERS = [
+    pytest.param(*pair, marks=pytest.mark.soak)
+    for pair in (("ft1", "a7"), ("ft2", "a2"), ("ft6", "a7"))
+]
+"""With the above every mechanism on both architectures; `make slurm` runs them too."""
 PHASES = ["detect", "stop", "elect", "rebuild", "initialise", "restore", "check", "resume"]
 
 
@@ -105,8 +111,7 @@ def calm(hosts: Hosts, tmp_path_factory: pytest.TempPathFactory) -> Any:
     return of
 
 
-@pytest.mark.parametrize("architecture", ["a2", "a7"])
-@pytest.mark.parametrize("mechanism", ["ft1", "ft2", "ft6"])
+@pytest.mark.parametrize(("mechanism", "architecture"), EACH_OF_BOTH + OTHERS)
 def test_a_host_is_lost_and_training_goes_on_from_the_others(
     hosts: Hosts, tmp_path: Path, calm: Any, architecture: str, mechanism: str
 ) -> None:
@@ -164,8 +169,7 @@ def _members(finished: dict[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("architecture", ["a2", "a7"])
-@pytest.mark.parametrize("mechanism", ["ft1", "ft2"])
+@pytest.mark.parametrize(("mechanism", "architecture"), EACH_OF_BOTH[:2] + OTHERS[:2])
 def test_a_cut_link_is_a_partition_and_one_side_only_goes_on(
     hosts: Hosts, tmp_path: Path, calm: Any, architecture: str, mechanism: str
 ) -> None:

@@ -50,7 +50,10 @@ def announced(folder: Path, architecture: str, *events: FaultEvent, **more: Any)
 
 
 @BY_CLOCK
-@pytest.mark.parametrize("architecture", ["a1-sync", "a2", "a3", "a4", "a5", "a7"])
+@pytest.mark.parametrize(
+    "architecture",
+    ["a1-sync", "a4", "a5", *(pytest.param(a, marks=pytest.mark.soak) for a in ("a2", "a3", "a7"))],
+)
 def test_an_announced_loss_costs_the_steps_since_the_emergency_save(
     tmp_path: Path, architecture: str
 ) -> None:
