@@ -16,7 +16,7 @@ __all__ = ["large"]
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.timeout(600)]
 
-_RANKS, _PAIRS = 4, 20
+_RANKS, _PAIRS = 4, 8
 
 
 @pytest.mark.usefixtures("one_thread")
