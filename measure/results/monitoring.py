@@ -13,8 +13,6 @@ from measure.monitors.catalogue import Setting, settings_of
 from measure.results.rank_log import Event
 from measure.results.verdict import Fault, Run
 
-LOSSES = frozenset({"crash", "hang", "exception", "node-crash", "partition"})
-"""Kinds of faults that end their rank, or silence it: those are a detector's."""
 _STRAGGLER = "straggler"
 
 
@@ -98,7 +96,7 @@ def _answered(event: Event, faults: Sequence[Fault], clock_error_s: float) -> Fa
         for fault in faults
         if fault.fired
         and fault.at_s <= event["t"] + clock_error_s
-        and fault.event.kind not in LOSSES
+        and not fault.event.ends_its_rank
         and (fault.event.kind == _STRAGGLER) == (event["kind"] == _STRAGGLER)
     ]
     return max(before, key=lambda fault: fault.at_s, default=None)

@@ -1,21 +1,20 @@
 """What a record says of monitors, of runs that were made by hand."""
 
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from measure.faults.schedule import FaultEvent, FaultKind
-from measure.results import monitoring
 from measure.results.monitoring import monitoring_of
 from measure.results.run_record import Surroundings, run_record
 from measure.results.verdict import Fault, Run
 from tests.measure.results.made import Made, job
 
 
-def fault(ordinal: int, rank: int, at_s: float, steps: int, kind: str = "flip") -> Fault:
-    """A fault that its rank survived, of a kind that this test names."""
-    event = FaultEvent(rank, cast("FaultKind", kind), step=steps)
+def fault(ordinal: int, rank: int, at_s: float, steps: int, kind: str = "flip-buffer") -> Fault:
+    """A fault, by default one that its rank survives."""
+    event = FaultEvent(rank, FaultKind(kind), step=steps)
     return Fault(ordinal, event, True, at_s, steps, (), None, False, "recovered")
 
 
@@ -94,10 +93,10 @@ def test_the_right_rank_is_the_victim_and_nobody_else(
 @pytest.mark.parametrize(
     ("kind", "at_s", "monitor", "found_kind"),
     [
-        ("flip", 11.0, "digest", "divergence"),  # it struck later
+        ("flip-buffer", 11.0, "digest", "divergence"),  # it struck later
         ("crash", 7.0, "digest", "divergence"),  # whoever is lost diverges from nobody
         ("straggler", 7.0, "digest", "divergence"),
-        ("flip", 7.0, "stragglers", "straggler"),
+        ("flip-buffer", 7.0, "stragglers", "straggler"),
     ],
 )
 def test_a_suspicion_without_a_fault_that_it_can_be_about_is_a_false_alarm(
@@ -126,7 +125,3 @@ def test_a_record_has_the_key_and_where_ranks_stopped() -> None:
     found = run_record(run, Surroundings({}, {}, {}), {}, datetime.now(UTC))
     assert [each["monitor"] for each in found["monitoring"]] == ["digest"]
     assert [rank["where"] for rank in found["ranks"]] == ["", "in step 9"]
-
-
-def test_the_kinds_that_a_detector_notices_are_kinds_of_faults() -> None:
-    assert {kind.value for kind in FaultKind} >= monitoring.LOSSES

@@ -42,7 +42,18 @@ def rolled_back() -> Run:
     """A monitor on both ranks notices at 5.5 s; training goes on from step 0 at 7 s."""
     made = struck(FLIP)
     for slot in (0, 1):
-        made.says(slot, 5.5, "suspect", monitor="digest:2", step=4, proved_step=2, why="it differs")
+        made.says(
+            slot,
+            5.5,
+            "suspect",
+            monitor="digest:2",
+            step=4,
+            proved_step=2,
+            why="it differs",
+            kind="divergence",
+            severity="stop",
+            ranks=[1],
+        )
     made.stops((0, 1), 5.6)
     made.recovers(5.5, 7.0, 2)
     end_s = made.trains((0, 1), 7.0, 2, 8, generation=1)
