@@ -26,12 +26,14 @@ _QUANTITIES = {str(each): each for each in RunQuantity}
 _IDS_A_STATEMENT = 1000  # both databases admit only so many parameters
 
 # A run of schema 0001 has no outcome, and none of the conditions that tell points apart.
-# Nor is a run that was to check a prediction evidence for the next one, nor that of a drill.
+# Nor is a run that was to check a prediction evidence for the next one, nor that of a drill,
+# nor one with monitors, which a point knows nothing of.
 _RUNS = """
 SELECT r.* FROM runs r
 JOIN campaigns g ON g.campaign = r.campaign
 WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
   AND g.command NOT LIKE :validating AND g.command NOT LIKE :drilling
+  AND g.command NOT LIKE :watching
 """
 _VALUES = """
 SELECT v.run_id, v.quantity, v.value, v.dispersion

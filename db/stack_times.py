@@ -10,8 +10,13 @@ from sqlalchemy import Connection, text
 
 from db.records import SoftwareStack
 
-NO_EVIDENCE = {"validating": "advisor validate %", "drilling": "advisor drill%"}
-"""How the commands begin of campaigns whose runs check something, and make no points."""
+NO_EVIDENCE = {
+    "validating": "advisor validate %",
+    "drilling": "advisor drill%",
+    "watching": "%--monitors%",
+}
+"""What the commands are like of campaigns whose runs make no points: they check something, or have
+monitors, whose cost no point may have."""
 _MEASURED = """
 SELECT r.software_stack, MIN(r.started_at) AS first_at, MAX(r.started_at) AS last_at
 FROM runs r
@@ -19,6 +24,7 @@ JOIN campaigns g ON g.campaign = r.campaign
 WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
   AND r.software_stack IS NOT NULL
   AND g.command NOT LIKE :validating AND g.command NOT LIKE :drilling
+  AND g.command NOT LIKE :watching
 GROUP BY r.software_stack
 """
 

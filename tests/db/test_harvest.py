@@ -201,3 +201,12 @@ def test_two_harvests_at_once(engine: Engine, shipped_url: str, tmp_path: Path) 
         process.join(100)
     assert [process.exitcode for process in both] == [0, 0]
     assert set(points(engine)) == {A2}
+
+
+def test_a_run_with_monitors_makes_no_point(engine: Engine, tmp_path: Path) -> None:
+    record = run_records.record()
+    command = "advisor measure --architecture=a2 --monitors=digest:10"
+    watched = {**record, "campaign": {**record["campaign"], "command": command}}
+    take(engine, tmp_path, watched)
+    assert points(engine) == {}
+    assert rows(engine, "SELECT COUNT(*) FROM runs WHERE cluster = 'mybox'") == [(1,)]

@@ -21,8 +21,8 @@ STEPS, WORLD, STRIKES = 40, 4, 25
 LOST = 0
 """The host of ranks 0 and 1, neighbours in the ring; rank 0 writes for all and publishes."""
 VICTIM = 1
-EACH_OF_BOTH = [("ft1", "a2"), ("ft2", "a7"), ("ft6", "a2")]
-OTHERS = [
+EACH_OF_BOTH: list[Any] = [("ft1", "a2"), ("ft2", "a7"), ("ft6", "a2")]
+OTHERS: list[Any] = [
     pytest.param(*pair, marks=pytest.mark.soak)
     for pair in (("ft1", "a7"), ("ft2", "a2"), ("ft6", "a7"))
 ]
