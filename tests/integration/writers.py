@@ -1,6 +1,5 @@
 """Processes that ingest the runs of one folder each, record by record; and who disturbs them."""
 
-import multiprocessing
 import random
 import threading
 import time
@@ -16,6 +15,7 @@ from db.schema import check_schema
 from db.session import open_engine
 from tests.db import run_records
 from tests.db.postgres import PostgresServer
+from tests.fork_server import fork_server
 
 _KILL = """
 SELECT pid FROM pg_stat_activity
@@ -51,8 +51,7 @@ def ingest_each(url: str, folder: Path, all_there: Barrier) -> None:
 
 
 def started(url: str, folder: Path, writers: int) -> list[BaseProcess]:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.integration.writers"])
+    context = fork_server()
     all_there = context.Barrier(writers + 1)
     processes: list[BaseProcess] = [
         context.Process(target=ingest_each, args=(url, folder / str(writer), all_there))

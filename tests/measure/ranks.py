@@ -1,6 +1,5 @@
 """Starts real ranks for a test: processes, a store, groups; and never leaves one behind."""
 
-import multiprocessing
 import os
 import time
 import traceback
@@ -20,6 +19,7 @@ from measure.rank.groups import ProcessGroups, StorePlace, stay_on_loopback
 from measure.rank.scheduling import take_turns
 from measure.supervisor.store import hosted_store
 from measure.workloads.catalogue import build
+from tests.fork_server import fork_server
 
 PATIENT_S = 15.0
 """Limits of runs without a silent rank: on a busy machine, no rank may be taken for one."""
@@ -72,8 +72,7 @@ def answers_of(
 ) -> list[Any]:
     """What each process sent, or Died; None for the rank that is to be silent. Each runs
     `body(port of their store, rank, world_size, pipe, *arguments)`; none is left."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["measure.rank.preloaded", "tests.measure.preloaded"])
+    context = fork_server()
     pipes, processes = [], []
     with hosted_store() as port:
         for rank in range(world_size):

@@ -1,6 +1,5 @@
 """A writer that is killed at any moment: the loader returns the old or the new state."""
 
-import multiprocessing
 import os
 import shutil
 import signal
@@ -15,17 +14,12 @@ import torch
 from measure.state.checkpoints import Checkpoints
 from measure.state.errors import NoSpaceError
 from measure.state.retention import Retention
+from tests.fork_server import fork_server
 from tests.measure.state import os_calls
 from tests.measure.state.folders import loaded_step, save, two_generations
 from tests.measure.state.states import state_of
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
-
-
-def _context() -> Any:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["measure.rank.preloaded", "tests.measure.preloaded"])
-    return context
 
 
 def _save(folder: str, number: int, when: str) -> None:
@@ -54,7 +48,7 @@ def _steps_found(place: Path, body: Any, when: str) -> list[int]:
     for number in range(1, 200):
         folder = place / str(number)
         shutil.copytree(template, folder)
-        process = _context().Process(target=body, args=(str(folder), number, when))
+        process = fork_server().Process(target=body, args=(str(folder), number, when))
         process.start()
         process.join()
         checkpoints = Checkpoints(folder)
@@ -105,8 +99,8 @@ def _write_slowly(folder: str, started: Any) -> None:
 
 def test_a_slow_writer_killed_in_the_middle_leaves_the_older_one(tmp_path: Path) -> None:
     checkpoints = two_generations(tmp_path)
-    started = _context().Event()
-    process = _context().Process(target=_write_slowly, args=(str(tmp_path), started))
+    started = fork_server().Event()
+    process = fork_server().Process(target=_write_slowly, args=(str(tmp_path), started))
     process.start()
     assert started.wait(30)
     time.sleep(0.3)
@@ -140,7 +134,7 @@ def test_a_full_disk_keeps_the_older_one(tmp_path: Path) -> None:
         pytest.skip("no right to mount a file system: test_shard_file has the error by itself")
     try:
         checkpoints = two_generations(tmp_path)
-        process = _context().Process(target=_fill, args=(str(tmp_path),))
+        process = fork_server().Process(target=_fill, args=(str(tmp_path),))
         process.start()
         process.join()
         assert process.exitcode == 0
