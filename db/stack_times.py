@@ -13,7 +13,7 @@ from db.records import SoftwareStack
 NO_EVIDENCE = {
     "validating": "advisor validate %",
     "drilling": "advisor drill%",
-    "watching": "%--monitors%",
+    "watching": "%measure%-monitors%",
 }
 """What the commands are like of campaigns whose runs make no points: they check something, or have
 monitors, whose cost no point may have."""
