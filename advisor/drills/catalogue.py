@@ -258,9 +258,10 @@ _SILENT = (
     Drill(
         "straggler",
         "a rank that is slow is named, and training goes on",
-        (_at(2, 20, "straggler", params={"factor": 3.0, "what": "compute"}),),
+        # After the five checks of ten steps from which the monitor learns what is usual.
+        (_at(2, 65, "straggler", params={"factor": 3.0, "what": "compute"}),),
         _all("ft1 ft9", _UNHARMED),
-        steps=80,
+        steps=120,
         monitors=("stragglers",),
         noticed_by="stragglers",
     ),

@@ -123,7 +123,7 @@ def test_the_harness_is_told_a_block_a_drill() -> None:
                 "architecture": "a2",
                 "mechanism": ["ft1"],
                 "trace": "/runs/straggler.json",
-                "steps": 80,
+                "steps": 120,
                 "interval": 10,
                 "monitors": "stragglers",
             },
