@@ -4,29 +4,10 @@ Blank lines and those that begin with # are none.
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 from advisor.errors import UserError
 
 _COMMENT = "#"
-
-
-def read_durations(
-    path: Path, most_bytes: int, parse: Callable[[bytes], tuple[float, ...]]
-) -> tuple[float, ...]:
-    """What `parse` makes of the file's content, of which it gets one byte too many at most. Raises
-    UserError that names the file."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(most_bytes + 1)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:  # a name that no file can have
-        raise UserError(f"{path} cannot be read: {error}") from None
-    try:
-        return parse(content)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
 
 
 def parse_lines(text: str, parse: Callable[[str], float]) -> list[float]:

@@ -2,9 +2,10 @@
 
 from pathlib import Path
 
-from advisor.durations_file import parse_lines, read_durations, text_of
+from advisor.durations_file import parse_lines, text_of
 from advisor.errors import UserError
 from advisor.scenario import RANGES
+from advisor.small_file import read_small
 from advisor.units import DURATION_EXAMPLE, parse_duration_s
 
 LARGEST_FILE_BYTES = 5_000_000
@@ -15,7 +16,7 @@ _LONGEST_LINE = 100
 
 def read_gaps(path: Path) -> tuple[float, ...]:
     """The gaps in seconds, in their order. Raises UserError that names the file and the line."""
-    return read_durations(path, LARGEST_FILE_BYTES, parse_gaps)
+    return read_small(path, LARGEST_FILE_BYTES, parse_gaps)
 
 
 def parse_gaps(content: bytes) -> tuple[float, ...]:

@@ -235,7 +235,8 @@ def _choice(tuned: "Tuned", choice: "Choice", found: "Simulated | None") -> dict
 
 
 def _stated(options: dict[str, Any]) -> "Stated":
-    from advisor.durations_file import read_durations, text_of
+    from advisor.durations_file import text_of
+    from advisor.small_file import read_small
     from advisor.tuning.circumstances import Objective
     from advisor.tuning.hiccups import parse_hiccups
     from advisor.tuning.stated import Stated
@@ -245,7 +246,7 @@ def _stated(options: dict[str, Any]) -> "Stated":
     def parse(content: bytes) -> tuple[float, ...]:
         return parse_hiccups(text_of(content, LARGEST_FILE_BYTES))
 
-    observed = file and read_durations(file, LARGEST_FILE_BYTES, parse)
+    observed = file and read_small(file, LARGEST_FILE_BYTES, parse)
     return Stated(
         kinds=options["kinds"],
         hiccup_every_s=options["hiccup_every_s"],

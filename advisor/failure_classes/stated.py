@@ -32,6 +32,7 @@ from advisor.failure_classes.catalogue import (
 )
 from advisor.inputs import LONGEST_INTERVAL_STEPS
 from advisor.scenario import RANGES
+from advisor.small_file import read_small
 from advisor.units import parse_duration_s, parse_fraction, whole_number
 
 LARGEST_FILE_BYTES = 100_000
@@ -220,17 +221,7 @@ def monitor_of(name: str, texts: Mapping[str, str]) -> Monitor:
 
 def read_stated(path: Path) -> Stated:
     """Classes and monitors of a TOML file. Raises UserError that names the file."""
-    try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE_BYTES + 1)
-    except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError as error:  # a name that no file can have
-        raise UserError(f"{path} cannot be read: {error}") from None
-    try:
-        return parse_stated(content)
-    except UserError as error:
-        raise UserError(f"{path}: {error}") from None
+    return read_small(path, LARGEST_FILE_BYTES, parse_stated)
 
 
 def parse_stated(content: bytes) -> Stated:

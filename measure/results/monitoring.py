@@ -11,9 +11,7 @@ from typing import Any
 
 from measure.monitors.catalogue import Setting, settings_of
 from measure.results.rank_log import Event
-from measure.results.verdict import Fault, Run
-
-_STRAGGLER = "straggler"
+from measure.results.verdict import STRAGGLER, Fault, Run
 
 
 def monitoring_of(run: Run, faults: Sequence[Fault]) -> dict[str, Any]:
@@ -97,7 +95,7 @@ def _answered(event: Event, faults: Sequence[Fault], clock_error_s: float) -> Fa
         if fault.fired
         and fault.at_s <= event["t"] + clock_error_s
         and not fault.event.ends_its_rank
-        and (fault.event.kind == _STRAGGLER) == (event["kind"] == _STRAGGLER)
+        and (fault.event.kind == STRAGGLER) == (event["kind"] == STRAGGLER)
     ]
     return max(before, key=lambda fault: fault.at_s, default=None)
 

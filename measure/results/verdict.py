@@ -15,7 +15,7 @@ from measure.supervisor.ranks import ended_by
 
 _SIGKILL = -9
 _LONGEST_NOTE = 1000
-_SLOW = "straggler"
+STRAGGLER = "straggler"
 """The kind of a suspicion, as monitors have it."""
 
 
@@ -306,7 +306,7 @@ def _suspected(log: RankLog, at_s: float, of: FaultKind) -> Event | None:
     straggler, and of nothing else."""
     slow = of is FaultKind.STRAGGLER
     suspicions = (e for e in log.events if e["event"] == "suspect" and e["t"] >= at_s)
-    return next((e for e in suspicions if (e.get("kind") == _SLOW) is slow), None)
+    return next((e for e in suspicions if (e.get("kind") == STRAGGLER) is slow), None)
 
 
 def _left_the_group(log: RankLog, at_s: float) -> Event | None:

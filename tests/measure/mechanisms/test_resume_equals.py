@@ -6,10 +6,8 @@ emergency saves, in those of one. A part runs with the tests; `make resume` runs
 
 import copy
 import json
-import os
 from collections.abc import Iterator
 from dataclasses import replace
-from multiprocessing import forkserver, get_context
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 
 from measure.faults.schedule import FaultEvent, Schedule
 from measure.rank.event_log import read_log
+from tests.fork_server import own_fork_server
 from tests.measure.harness import nothing_left, planned, request, run
 from tests.measure.moments import VARIABLE
 
@@ -56,15 +55,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where ranks look for the moment: of a fork server of this module's own."""
     path = tmp_path_factory.mktemp("moments") / "moment.json"
-    server: Any = forkserver._forkserver
-    server._stop()
-    os.environ[VARIABLE] = str(path)
-    context = get_context("forkserver")
-    context.set_forkserver_preload(["measure.rank.preloaded", "tests.measure.moments"])
-    server.ensure_running()
-    yield path
-    server._stop()
-    del os.environ[VARIABLE]
+    with own_fork_server("tests.measure.moments", VARIABLE, path) as plan:
+        yield plan
 
 
 @pytest.fixture(autouse=True)

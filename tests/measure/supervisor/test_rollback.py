@@ -5,10 +5,8 @@ the tests, all of it with `make resume`.
 """
 
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from multiprocessing import forkserver, get_context
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from measure.mechanisms.periodic_disk import FOLDER
 from measure.rank.event_log import read_log
 from measure.state import shard_file
 from measure.supervisor.incident import folder_of, problems
+from tests.fork_server import own_fork_server
 from tests.measure.harness import nothing_left, planned, request, run
 
 _PLAN = "FAILBENCH_TEST_SUSPECTING"
@@ -46,16 +45,8 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where ranks look for what is to happen: of a fork server of this module's own."""
     path = tmp_path_factory.mktemp("suspecting") / "plan.json"
-    server: Any = forkserver._forkserver
-    server._stop()
-    os.environ[_PLAN] = str(path)
-    get_context("forkserver").set_forkserver_preload(
-        ["measure.rank.preloaded", "tests.measure.suspecting"]
-    )
-    server.ensure_running()
-    yield path
-    server._stop()
-    del os.environ[_PLAN]
+    with own_fork_server("tests.measure.suspecting", _PLAN, path) as plan:
+        yield plan
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,7 @@
 """A survivor that gloo does not set free holds nobody up for longer than it has to."""
 
 import json
-import os
 from collections.abc import Iterator
-from multiprocessing import forkserver, get_context
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +9,7 @@ import pytest
 
 from measure.faults.schedule import FaultEvent
 from measure.rank.event_log import read_log
+from tests.fork_server import own_fork_server
 from tests.measure.harness import nothing_left, request, under_faults
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(120)]
@@ -24,16 +23,8 @@ _PLAN = "FAILBENCH_TEST_HELD"
 def plan_file(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Where ranks look for who is held; their fork server is this module's own."""
     path = tmp_path_factory.mktemp("held") / "held.json"
-    server: Any = forkserver._forkserver
-    server._stop()
-    os.environ[_PLAN] = str(path)
-    get_context("forkserver").set_forkserver_preload(
-        ["measure.rank.preloaded", "tests.measure.held"]
-    )
-    server.ensure_running()
-    yield path
-    server._stop()
-    del os.environ[_PLAN]
+    with own_fork_server("tests.measure.held", _PLAN, path) as plan:
+        yield plan
 
 
 @pytest.fixture(autouse=True)
