@@ -13,13 +13,18 @@ from tests.slurm.cluster import SlurmCluster, missing_program, unavailable
 from tests.slurm.running import end_all
 
 
-@pytest.fixture(scope="session")
-def running_slurm() -> Iterator[SlurmCluster]:
-    """The cluster, gone at the end with its files."""
+def needed() -> None:
+    """Skips, or fails where services are required, without a SLURM that can be started."""
     missing = missing_program()
     if missing or os.geteuid() != 0:
         why = f"no {missing} is installed (apt-get install slurm-wlm munge)" if missing else ""
         unavailable(why or "SLURM's daemons are started as root")
+
+
+@pytest.fixture(scope="session")
+def running_slurm() -> Iterator[SlurmCluster]:
+    """The cluster, gone at the end with its files."""
+    needed()
     # Not in pytest's folder, which nobody else may enter: SLURM's programs look at the way to it.
     with (
         tempfile.TemporaryDirectory(prefix="advisor-slurm-") as folder,
