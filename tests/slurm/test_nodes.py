@@ -53,7 +53,7 @@ def test_runs_on_two_nodes_recover_from_the_loss_of_one_and_nobody_reads_their_k
     code, out, err = ended(controller)
     assert code == 0, err
     assert "4 of 4 runs stored" in out
-    assert "1 task, on 2 nodes each, of up to 8 cells each" in err
+    assert "1 task, on 2 nodes each, of up to 4 cells each" in err
     assert_whole(tmp_path, 4)
     assert len(events(tmp_path, "run-started")) == 4
     assert not list(tmp_path.glob("runs/*/*.aside-*"))
