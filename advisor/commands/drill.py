@@ -36,6 +36,12 @@ _LEAST_RANKS = DEFAULT_WORLD_SIZE
     help="Only on these.  [default: all that each drill applies to]",
 )
 @click.option("--list", "only_list", is_flag=True, help="Say what would be run, and run nothing.")
+@click.option(
+    "--kinds",
+    "only_kinds",
+    is_flag=True,
+    help="Say how many drills try which kind of fault on which mechanism, and why none does.",
+)
 @click.option("--cluster", metavar="NAME", help="Name of this machine.  [default: its own]")
 @click.option(
     "--profile",
@@ -61,6 +67,7 @@ def command(
     names: tuple[str, ...],
     mechanisms: tuple[tuple[str, ...], ...],
     only_list: bool,
+    only_kinds: bool,
     cluster: str | None,
     profile: str,
     world_size: int,
@@ -76,8 +83,11 @@ def command(
     Exit code 1 where one fails. Whatever stops it, --resume goes on. It needs the extra [measure].
     """
     if resume is not None:
-        _refuse_beside_resume(names, mechanisms, only_list)
+        _refuse_beside_resume(names, mechanisms, only_list or only_kinds)
         _resume(resume, db_url, fmt)
+        return
+    if only_kinds:
+        _echo_kinds(bool(names or mechanisms or only_list), fmt)
         return
     suite = _suite(names, tuple(name for several in mechanisms for name in several))
     if only_list:
@@ -152,6 +162,19 @@ def _echo_suite(suite: "Suite", fmt: str) -> None:
     echo_table(words.SUITE_HEADER, words.suite_rows(suite), numeric=words.SUITE_NUMERIC)
     for line in words.suite_lines(suite):
         echo(line)
+
+
+def _echo_kinds(beside_others: bool, fmt: str) -> None:
+    from advisor.drill_run import known_to_the_harness
+    from advisor.drills.catalogue import DRILLS
+    from advisor.drills.kinds import rows, tried
+
+    if beside_others or fmt == "json":
+        raise UserError("--kinds prints one table of all: leave names and other options")
+    header, lines, notes = rows(tried(DRILLS, known_to_the_harness().kinds))
+    echo_table(header, lines, numeric=range(1, len(header)))
+    for note in notes:
+        echo(note)
 
 
 def _report(measured: "Measured", suite: "Suite", db_url: str | None, fmt: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from advisor.drills.drill import INTERVAL_STEPS, Drill, Promise
 from db.records import RunOutcome
 
+EVERY_MECHANISM = "ft1 ft2 ft3 ft4 ft5 ft6 ft7 ft8 ft9"
 _STEP = 25
 _LEAD_S = 1.0
 _GROUP_TIMEOUT = "3s"
@@ -33,6 +34,7 @@ _UNHARMED = _promise(RunOutcome.COMPLETED, RunOutcome.GRACEFUL)
 _NOTICED = _promise(RunOutcome.HANG, RunOutcome.HALTED, RunOutcome.RECOVERED)
 """A silent rank is reported, or replaced; it is never waited for without an end."""
 _FROM_ZERO_OR_HALTS = _promise(RunOutcome.RESTARTED, RunOutcome.HALTED)
+_NOT_WAITED_FOR = _promise(RunOutcome.RECOVERED, RunOutcome.RESTARTED, RunOutcome.HALTED)
 _BROUGHT_BACK = _promise(RunOutcome.RECOVERED, RunOutcome.RESTARTED)
 
 
@@ -45,27 +47,32 @@ def _at(rank: int, step: int = _STEP, kind: str = "crash", **more: Any) -> dict[
     return {"rank": rank, "kind": kind, "step": step, **more}
 
 
+_LOST_ALONE = (
+    _all("ft1 ft2 ft6", _SAVED)
+    | {"ft3": _SAVED_BEFORE, "ft4": _FROM_ZERO, "ft5": _EVERY_STEP}
+    | _all("ft7 ft8", _KEPT)
+    | {"ft9": _HALTS}
+)
+"""One rank is lost, or all of one node; nobody was warned."""
+
 _LOSSES = (
     Drill(
         "crash",
         "a rank that is killed is replaced, and no more is lost than since the last save",
         (_at(2),),
-        _all("ft1 ft2 ft6", _SAVED)
-        | {"ft3": _SAVED_BEFORE, "ft4": _FROM_ZERO, "ft5": _EVERY_STEP}
-        | _all("ft7 ft8", _KEPT)
-        | {"ft9": _HALTS},
+        _LOST_ALONE,
     ),
     Drill(
         "exception",
         "a rank whose training code raises is replaced like one that is killed",
         (_at(2, kind="exception"),),
-        _all("ft1 ft2", _SAVED) | {"ft7": _KEPT, "ft9": _HALTS},
+        _LOST_ALONE,
     ),
     Drill(
         "hang",
         "a rank that is silent is noticed, and the run is not waited for without an end",
         (_at(2, kind="hang"),),
-        _all("ft1 ft2 ft8 ft9", _NOTICED),
+        _all(EVERY_MECHANISM, _NOTICED),
         settings={"pg-timeout": _GROUP_TIMEOUT},
     ),
     Drill(
@@ -177,7 +184,7 @@ _LOSSES = (
         "node-crash",
         "a node is lost as a whole, agent, ranks and memory: what is on the other node is enough",
         (_at(2, kind="node-crash"),),
-        _all("ft1 ft2", _SAVED),
+        _LOST_ALONE,
         settings={"nodes": 2},
     ),
 )
@@ -228,8 +235,14 @@ _WARNINGS = (
     ),
 )
 
+_HIGH_BIT = 22
+"""Of the mantissa: a lower one may be lost as the update is rounded, and with it the difference."""
 _DIGESTS: Mapping[str, Any] = {"monitors": ("digest:5",), "noticed_by": "digest"}
-_ROLLED_BACK = _all("ft1 ft2", _SAVED_BEFORE) | {"ft9": _HALTS}
+_ROLLED_BACK = (
+    _all("ft1 ft2 ft3 ft6", _SAVED_BEFORE) | _all("ft4 ft5 ft7 ft8", _FROM_ZERO) | {"ft9": _HALTS}
+)
+"""Saves that are as old as the last proof are gone back to. Who has nothing so old begins again:
+what is replicated in every step, and what survivors hold, is as new as the fault."""
 
 
 def _diverged(name: str, proves: str, **params: Any) -> Drill:
@@ -241,26 +254,18 @@ _SILENT = (
     _diverged("partial-restore", "a rank with older tensors is found, and all go back behind it"),
     _diverged("flip-parameter", "a flipped bit of a parameter is found, and is not trained on"),
     _diverged("flip-buffer", "a flipped bit of a buffer is found, and is not trained on"),
-    Drill(
+    _diverged(
         "flip-gradient",
-        "a flipped bit of a gradient is found where it tells ranks apart, or harms all alike",
-        (_at(2, 22, "flip-gradient"),),
-        {"ft1": _promise(RunOutcome.RECOVERED, RunOutcome.COMPLETED, RunOutcome.GRACEFUL)},
-        monitors=("digest:5", "values"),
+        "a flipped bit of a gradient that tells ranks apart is found, and all go back behind it",
+        bit=_HIGH_BIT,
     ),
-    Drill(
-        "wrong-rng",
-        "a rank whose generators are elsewhere is found, or draws nothing from them",
-        (_at(2, 22, "wrong-rng"),),
-        {"ft1": _promise(RunOutcome.RECOVERED, RunOutcome.COMPLETED, RunOutcome.GRACEFUL)},
-        monitors=("digest:5",),
-    ),
+    _diverged("wrong-rng", "a rank whose generators are elsewhere is found before it draws"),
     Drill(
         "straggler",
         "a rank that is slow is named, and training goes on",
         # After the five checks of ten steps from which the monitor learns what is usual.
         (_at(2, 65, "straggler", params={"factor": 3.0, "what": "compute"}),),
-        _all("ft1 ft9", _UNHARMED),
+        _all(EVERY_MECHANISM, _UNHARMED),
         steps=120,
         monitors=("stragglers",),
         noticed_by="stragglers",
@@ -292,7 +297,7 @@ _STORED = (
     _spoilt(
         "flip-replica",
         "a replica that was changed is refused: another one is used, or none",
-        {"ft2": _BROUGHT_BACK, "ft6": _SAVED_BEFORE},
+        {"ft2": _BROUGHT_BACK, "ft5": _BROUGHT_BACK, "ft6": _SAVED_BEFORE},
         rank=3,
     ),
     Drill(
@@ -314,17 +319,17 @@ _COORDINATION = (
         "coordinator-loss",
         "the server of a parameter server is lost: brought back from what was saved",
         (_at(0, kind="coordinator-loss"),),
-        _all("ft1 ft2", _SAVED) | {"ft9": _HALTS},
+        _all("ft1 ft2 ft6", _SAVED)
+        | _all("ft4 ft7 ft8", _FROM_ZERO)
+        | {"ft3": _SAVED_BEFORE, "ft5": _EVERY_STEP, "ft9": _HALTS},
         architecture="a1-sync",
     ),
     Drill(
         "store-loss",
         "the store by which ranks meet is lost: recovered from or reported, never waited for",
         (_at(0, kind="store-loss"),),
-        {
-            "ft1": _promise(RunOutcome.RECOVERED, RunOutcome.HALTED),
-            "ft9": _promise(RunOutcome.GRACEFUL, RunOutcome.HALTED),
-        },
+        _all("ft1 ft2 ft3 ft4 ft5 ft6 ft7 ft8", _NOT_WAITED_FOR)
+        | {"ft9": _promise(RunOutcome.GRACEFUL, RunOutcome.HALTED)},
     ),
 )
 
@@ -334,7 +339,9 @@ def _second_loss(phase: str) -> Drill:
         f"second-loss-{phase}",
         f"a second rank is lost in the phase {phase} of the first one's recovery",
         (_at(1), {"rank": 3, "kind": "crash", "phase": phase}),
-        _all("ft1 ft2", _SAVED),
+        _all("ft1 ft2 ft6", _SAVED)
+        | {"ft3": _SAVED_BEFORE, "ft4": _FROM_ZERO, "ft5": _EVERY_STEP}
+        | _all("ft7 ft8", _KEPT),
         steps=60,
     )
 

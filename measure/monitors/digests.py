@@ -4,8 +4,11 @@ What several ranks hold and each updates by itself is compared every N steps: a 
 and the majority tells whose it is. What only one rank holds, or what is sent anew in every step so
 that a difference would spread instead of staying, is digested as a step ends and again before the
 next one: between the two nobody trains, and so nothing may change.
+
+Ranks that are all lost to NaN are equal again. So a loss that is not finite is a finding too.
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import asdict
 
@@ -28,6 +31,7 @@ class DigestMonitor(PeriodicMonitor):
     def begin(self) -> None:
         """See PeriodicMonitor."""
         self._left: dict[str, str] | None = None
+        self._is_finite = True
         self._replication = self.architecture.replication()
 
     def look_before(self, step: int, own_s: float) -> None:
@@ -42,6 +46,7 @@ class DigestMonitor(PeriodicMonitor):
 
     def look_after(self, step: int, seconds: float, loss: float | None) -> None:
         """Takes what is to be the same before the next step."""
+        self._is_finite &= loss is None or math.isfinite(loss)
         self._left = self._at_rest()
 
     def check(self, done: int) -> None:
@@ -52,6 +57,7 @@ class DigestMonitor(PeriodicMonitor):
             "copy": min(group),
             "digests": self._shared() if len(group) > 1 else {},
             "proved": self._proved_step,
+            "finite": self._is_finite,
         }
         reports = self.all_reports(done, mine)
         # A process that came later knows less of what was proved before it.
@@ -60,6 +66,9 @@ class DigestMonitor(PeriodicMonitor):
         found = difference(held)
         if found is not None:
             self.stop(done, found.ranks, found.why, "divergence")
+        if not all(report["finite"] for report in reports):
+            why = "equal copies prove nothing: the loss is not finite"
+            self.stop(done, (), why, "not-finite")
         self.proved(done)
 
     def _at_rest(self) -> dict[str, str]:

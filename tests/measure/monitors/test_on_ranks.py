@@ -48,6 +48,12 @@ def test_an_update_that_one_rank_skips_is_a_divergence() -> None:
     assert {told(each) for each in found.values()} == {("divergence", NEXT, EVERY, (1,))}
 
 
+def test_copies_that_are_all_nan_are_not_proved_good() -> None:
+    """A gradient of it is in every rank's mean: after a step all are equal again."""
+    found = suspicions(on_ranks("a2", 4, Spoilt("nan", 2, AT)))
+    assert {told(each) for each in found.values()} == {("not-finite", NEXT, EVERY, ())}
+
+
 def test_of_two_ranks_nobody_can_tell_who_is_right() -> None:
     found = suspicions(on_ranks("a2", 2, Spoilt("parameter", 1, AT)))
     assert {told(each) for each in found.values()} == {("divergence", NEXT, EVERY, ())}
