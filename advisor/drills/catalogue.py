@@ -266,7 +266,7 @@ _SILENT = (
         # After the five checks of ten steps from which the monitor learns what is usual.
         (_at(2, 65, "straggler", params={"factor": 3.0, "what": "compute"}),),
         _all(EVERY_MECHANISM, _UNHARMED),
-        steps=120,
+        steps=100,
         monitors=("stragglers",),
         noticed_by="stragglers",
     ),

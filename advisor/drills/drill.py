@@ -46,7 +46,7 @@ class Drill:
     promises: Mapping[str, Promise]
     """By mechanism; where it is not named, the drill does not apply to it."""
     architecture: str = "a2"
-    steps: int = 40
+    steps: int = 30
     """Training steps of the run."""
     smoke_steps: int | None = None
     """Those in the profile smoke, whose steps are many times shorter, where the fault comes by the
