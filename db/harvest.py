@@ -33,7 +33,7 @@ SELECT r.* FROM runs r
 JOIN campaigns g ON g.campaign = r.campaign
 WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
   AND g.command NOT LIKE :validating AND g.command NOT LIKE :drilling
-  AND g.command NOT LIKE :watching
+  AND NOT EXISTS (SELECT 1 FROM run_monitors m WHERE m.run_id = r.run_id)
 """
 _VALUES = """
 SELECT v.run_id, v.quantity, v.value, v.dispersion

@@ -296,6 +296,7 @@ def rows_of(file: RecordFile) -> dict[str, list[Row]]:
         "run_recoveries": run_rows.recovery_rows(record),
         "run_saves": run_rows.save_rows(record),
         "emergency_saves": run_rows.emergency_rows(record),
+        "run_monitors": run_rows.monitor_rows(record),
     }
 
 

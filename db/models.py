@@ -711,6 +711,42 @@ class RunSave(Base):
     bytes_per_save: Mapped[Real | None]
 
 
+class RunMonitor(Base):
+    """What one monitor of a run did, and what it cost; a run without rows had none.
+
+    `noticed` counts the faults that it answered, `right_rank` how often it named the victim alone;
+    `after_s` and `after_steps` are from the fault until its first suspicion of one.
+    """
+
+    __tablename__ = "run_monitors"
+    __table_args__ = table_args(
+        filled("monitor"),
+        at_least("interval_steps", 1),
+        at_least("checks", 0),
+        at_least("noticed", 0),
+        at_least("right_rank", 0),
+        at_least("false_alarms", 0),
+        at_least("after_steps", 0),
+        finite_from_zero("s_per_step"),
+        finite_from_zero("waited_s_per_step"),
+        finite_from_zero("overhead_fraction"),
+        finite_from_zero("after_s"),
+    )
+
+    run_id: Mapped[str] = key_ref("runs.run_id")
+    monitor: Mapped[Key]
+    interval_steps: Mapped[Count]
+    checks: Mapped[Count]
+    s_per_step: Mapped[Real | None]
+    waited_s_per_step: Mapped[Real | None]
+    overhead_fraction: Mapped[Real | None]
+    noticed: Mapped[Count]
+    right_rank: Mapped[Count]
+    false_alarms: Mapped[Count]
+    after_s: Mapped[Real | None]
+    after_steps: Mapped[Count | None]
+
+
 class EmergencySave(Base):
     """One warning of a run, and whether what it asked to be saved was saved in time.
 

@@ -21,6 +21,7 @@ from db.run_record import (
     RecordFile,
     RecoveryPart,
     StepPart,
+    SuspicionPart,
     WindowPart,
 )
 
@@ -231,6 +232,32 @@ def save_rows(record: Record) -> list[Row]:
         }
         for saves in record.saves
     ]
+
+
+def monitor_rows(record: Record) -> list[Row]:
+    names = (
+        *("monitor", "interval_steps", "checks", "s_per_step", "waited_s_per_step"),
+        *("overhead_fraction", "false_alarms"),
+    )
+    return [
+        {
+            "run_id": record.run_id,
+            **{name: getattr(monitoring, name) for name in names},
+            **_findings([each for each in monitoring.suspicions if each.fault is not None]),
+        }
+        for monitoring in record.monitoring
+    ]
+
+
+def _findings(answers: Sequence[SuspicionPart]) -> Row:
+    """Of the suspicions that answer a fault; the first one says how long it took."""
+    first = min(answers, key=lambda each: each.at_s, default=None)
+    return {
+        "noticed": len({each.fault for each in answers}),
+        "right_rank": sum(each.right_rank is True for each in answers),
+        "after_s": first.after_s if first else None,
+        "after_steps": first.after_steps if first else None,
+    }
 
 
 def emergency_rows(record: Record) -> list[Row]:

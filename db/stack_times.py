@@ -13,10 +13,9 @@ from db.records import SoftwareStack
 NO_EVIDENCE = {
     "validating": "advisor validate %",
     "drilling": "advisor drill%",
-    "watching": "%measure%-monitors%",
 }
-"""What the commands are like of campaigns whose runs make no points: they check something, or have
-monitors, whose cost no point may have."""
+"""What the commands are like of campaigns whose runs make no points: they check something. Nor do
+runs with monitors, whose cost no point may have."""
 _MEASURED = """
 SELECT r.software_stack, MIN(r.started_at) AS first_at, MAX(r.started_at) AS last_at
 FROM runs r
@@ -24,7 +23,7 @@ JOIN campaigns g ON g.campaign = r.campaign
 WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
   AND r.software_stack IS NOT NULL
   AND g.command NOT LIKE :validating AND g.command NOT LIKE :drilling
-  AND g.command NOT LIKE :watching
+  AND NOT EXISTS (SELECT 1 FROM run_monitors m WHERE m.run_id = r.run_id)
 GROUP BY r.software_stack
 """
 

@@ -462,6 +462,40 @@ JOIN campaigns g ON g.campaign = d.campaign
 LEFT JOIN runs r ON r.run_id = d.run_id
 """
 
+DETECTOR_VIEW = """
+SELECT
+  r.cluster,
+  r.architecture,
+  r.workload,
+  r.world_size,
+  m.monitor,
+  m.interval_steps,
+  COUNT(*) AS runs,
+  SUM(m.checks) AS checks,
+  AVG(m.s_per_step) AS s_per_step,
+  AVG(m.waited_s_per_step) AS waited_s_per_step,
+  AVG(m.overhead_fraction) AS overhead_fraction,
+  SUM((
+    SELECT COUNT(*)
+    FROM fault_events e
+    WHERE e.run_id = m.run_id AND e.fired = 1
+      AND CASE WHEN m.monitor = 'stragglers' THEN e.kind = 'straggler' ELSE e.kind IN (
+        'skipped-update', 'partial-restore', 'wrong-rng', 'flip-parameter', 'flip-gradient',
+        'flip-buffer'
+      ) END
+  )) AS struck,
+  SUM(m.noticed) AS noticed,
+  SUM(m.right_rank) AS right_rank,
+  SUM(m.false_alarms) AS false_alarms,
+  AVG(m.after_s) AS after_s,
+  AVG(m.after_steps) AS after_steps,
+  MAX(m.after_steps) AS most_after_steps
+FROM run_monitors m
+JOIN runs r ON r.run_id = m.run_id
+WHERE r.validity = 'valid'
+GROUP BY r.cluster, r.architecture, r.workload, r.world_size, m.monitor, m.interval_steps
+"""
+
 VIEWS: Mapping[str, str] = {
     "operating_point_view": OPERATING_POINT_VIEW,
     "frontier_view": FRONTIER_VIEW,
@@ -474,5 +508,6 @@ VIEWS: Mapping[str, str] = {
     "calibration_check_view": CALIBRATION_CHECK_VIEW,
     "validation_view": VALIDATION_VIEW,
     "drill_view": DRILL_VIEW,
+    "detector_view": DETECTOR_VIEW,
 }
 """Name and SELECT of each view, in the order in which to create them."""

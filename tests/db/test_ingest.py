@@ -20,7 +20,7 @@ from tests.db import run_records
 
 WRITTEN = (
     *("runs", "run_records", "run_values", "fault_events", "detections", "recovery_phases"),
-    *("run_recoveries", "run_saves", "emergency_saves"),
+    *("run_recoveries", "run_saves", "emergency_saves", "run_monitors"),
 )
 
 
@@ -416,7 +416,7 @@ def test_eight_processes_at_once_give_exactly_their_rows(
         "fault_events": 10,
         "detections": 20,
         "recovery_phases": 10,
-        **dict.fromkeys(("run_recoveries", "run_saves", "emergency_saves"), 0),
+        **dict.fromkeys(("run_recoveries", "run_saves", "emergency_saves", "run_monitors"), 0),
         "campaigns": 1,
         "clusters": shipped + 1,
     }
@@ -447,7 +447,7 @@ def test_many_in_a_transaction_as_one_by_one(
     with writing(engine) as connection:
         for name in ("run_records", "run_values", "detections", "recovery_phases", "fault_events"):
             connection.exec_driver_sql(f"DELETE FROM {name}")
-        for name in ("run_recoveries", "run_saves", "emergency_saves", "runs"):
+        for name in (*WRITTEN[6:], "runs"):
             connection.exec_driver_sql(f"DELETE FROM {name}")
     monkeypatch.setattr("db.ingest.MOST_RECORDS", 1)
     ingest(engine, tmp_path)

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(300)]
 SEED = 20261130
 _EVERYTHING = (
     *("run_records", "run_values", "fault_events", "detections", "recovery_phases"),
-    *("run_recoveries", "run_saves", "emergency_saves"),
+    *("run_recoveries", "run_saves", "emergency_saves", "run_monitors"),
 )
 
 

@@ -221,6 +221,14 @@ def test_0010_keeps_runs_and_points_without_their_nodes(database_url: str) -> No
     assert domains(database_url) == [(None, None), (None, None)]
 
 
+def test_0013_down_drops_what_monitors_did_and_up_makes_it_again(database_url: str) -> None:
+    before = names(database_url)
+    downgrade(database_url, "0012")
+    assert before - names(database_url) == {"run_monitors", "detector_view"}
+    upgrade(database_url)
+    assert check(database_url).problems == ()
+
+
 def test_0012_down_drops_drills_and_keeps_their_runs(database_url: str) -> None:
     engine = open_engine(database_url)
     with writing(engine) as connection:
@@ -229,7 +237,8 @@ def test_0012_down_drops_drills_and_keeps_their_runs(database_url: str) -> None:
     engine.dispose()
     before = names(database_url)
     downgrade(database_url, "0011")
-    assert before - names(database_url) == {"drills", "drill_view"}
+    later = {"run_monitors", "detector_view"}
+    assert before - names(database_url) == {"drills", "drill_view"} | later
     engine = open_engine(database_url)
     with reading(engine) as connection:
         runs = connection.exec_driver_sql("SELECT run_id, campaign FROM runs").all()
