@@ -9,7 +9,7 @@ from measure.architectures import registry as architectures
 from measure.architectures.catalogue import ARCHITECTURES
 from measure.campaign import Cell, Plan
 from measure.errors import UsageError
-from measure.faults.needs import check_pair
+from measure.faults.needs import check_moments, check_pair
 from measure.faults.schedule import FaultKind, Schedule, read_schedule
 from measure.faults.traces import NO_FAULT, PAPER_TRACES, trace_named
 from measure.interfaces.capabilities import (
@@ -215,6 +215,9 @@ def _cell(
         return None
     schedule = _schedule(request, trace, profile, mechanism.wants_warning)
     check_pair(schedule, entry, mechanism)
+    steps = request.steps or profile.steps
+    interval_steps = _interval_steps(request, mechanism, profile)
+    check_moments(schedule, mechanism, interval_steps, steps)
     way = _way(request, entry, mechanism)
     workload_name = request.workload or entry.default_workload
     if workload_name not in entry.workloads:
@@ -234,7 +237,7 @@ def _cell(
             schedule=schedule,
             seed=request.first_seed,
             world_size=request.world_size,
-            steps=request.steps or profile.steps,
+            steps=steps,
             dropped_steps=profile.dropped_steps,
             group_timeout_s=_group_timeout_s(request, profile),
             round_limit_s=profile.round_limit_s,
@@ -242,7 +245,7 @@ def _cell(
             device=device,
             backend=backend,
             lead_s=schedule.events[0].lead_s if schedule.events else None,
-            interval_steps=_interval_steps(request, mechanism, profile),
+            interval_steps=interval_steps,
             spares=_spares(request, schedule) if way is Way.SPARE else 0,
             way=way,
             replicas=(request.replicas or mechanism.replicas) if mechanism.replicas else 0,

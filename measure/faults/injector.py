@@ -55,7 +55,8 @@ class Injector:
         self._schedule, self._place, self._log = schedule, place, log
         self._strike_node, self._on_struck = strike_node, on_struck
         self._pending = set(range(len(schedule.events)))
-        self._survived: set[int] = set()
+        self._over: set[int] = set()
+        """Those that this process survived, or could not carry out."""
         self._set_at: dict[int, float] = {}
         self._steps_done = 0
         self._steps_s: deque[float] = deque(maxlen=_STEPS_REMEMBERED)
@@ -68,7 +69,7 @@ class Injector:
     def take(self, place: int, pending: Iterable[int], armed: Mapping[int, float]) -> None:
         """This process trains as `place` from now on; `pending` faults are still to come, those
         `armed` at a known instant."""
-        self._place, self._pending = place, set(pending) - self._survived
+        self._place, self._pending = place, set(pending) - self._over
         for ordinal, instant in armed.items():
             if ordinal in self._pending:
                 self.arm(ordinal, instant)
@@ -109,14 +110,17 @@ class Injector:
                 self._due(ordinal, event)
             elif event.step is not None and step < event.step <= step + AHEAD_STEPS:
                 self._foresee(ordinal, event)
-        for act in self._struck():
+        for _, act in self._struck():
             act.before_step(step)
 
     def after_step(self, step_s: float) -> None:
         """The architecture has made the step, in so many seconds."""
         self._steps_s.append(step_s)
-        for act in self._struck():
-            act.after_step(step_s)
+        for ordinal, act in self._struck():
+            try:
+                act.after_step(step_s)
+            except CannotStrikeError as error:
+                self._failed(ordinal, error)
 
     def arm(self, ordinal: int, instant: float) -> None:
         """Event 0 has struck, so that the time of event `ordinal` is known. From any thread; a
@@ -143,11 +147,11 @@ class Injector:
         of_the_start = event.phase is StartPhase.STARTING or first.phase is not None
         return of_the_start or event.phase in _NOT_TOLD or 0 not in self._pending
 
-    def _struck(self) -> Iterator[Act]:
-        """The acts whose faults have struck; some last for one step."""
+    def _struck(self) -> Iterator[tuple[int, Act]]:
+        """The acts whose faults have struck, each with its ordinal; some last for one step."""
         for ordinal, act in list(self._acts.items()):
             if ordinal not in self._pending:
-                yield act
+                yield ordinal, act
 
     def _due(self, ordinal: int, event: FaultEvent) -> None:
         """Its step has come: the fault, or the warning of it."""
@@ -216,8 +220,13 @@ class Injector:
         try:
             act.strike(self._here(), partial(self._has_survived, ordinal, event))
         except (CannotStrikeError, OSError) as error:
-            del self._acts[ordinal]
-            self._log.write("fault-failed", ordinal=ordinal, why=str(error))
+            self._failed(ordinal, error)
+
+    def _failed(self, ordinal: int, error: Exception) -> None:
+        """Also where the step is made again: a log that has both says nothing for certain."""
+        self._acts.pop(ordinal).detach()
+        self._over.add(ordinal)
+        self._log.write("fault-failed", ordinal=ordinal, why=str(error))
 
     def _act_of(self, ordinal: int, event: FaultEvent) -> Act:
         if ordinal not in self._acts:
@@ -231,7 +240,7 @@ class Injector:
     def _has_survived(self, ordinal: int, event: FaultEvent, what: Mapping[str, Any]) -> None:
         self._log.write("fault", ordinal=ordinal, kind=event.kind, steps=self._steps_done, **what)
         self._pending.discard(ordinal)
-        self._survived.add(ordinal)
+        self._over.add(ordinal)
         self._on_struck(ordinal)
 
 

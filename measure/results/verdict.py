@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from measure.faults.kinds import Warned
 from measure.faults.schedule import FaultEvent, FaultKind
 from measure.interfaces.capabilities import ArchitectureEntry, Way
 from measure.job_spec import Detector, JobSpec
@@ -114,7 +115,7 @@ def outcome_of(run: Run, faults: Sequence[Fault], reasons: Sequence[str]) -> str
         # All that were planned may have been due after the last step.
         struck = stopped or any(f.fired for f in faults)
         return _how_it_went_on(run) if struck else "completed"
-    hung = any(f.fired and f.event.kind is FaultKind.HANG for f in faults)
+    hung = any(f.fired and f.event.kind is FaultKind.HANG and f.event.ends_its_rank for f in faults)
     if hung or run.seen.ending in (Ending.HUNG, Ending.DEADLINE):
         return "hang"
     return "halted"
@@ -281,7 +282,9 @@ def _survived(
     noticing: Callable[[RankLog, float], Event | None] = partial(_suspected, of=event.kind)
     if event.kind is FaultKind.STORE_LOSS:
         usually, noticing = "supervisor", _left_the_group
-    found = ((log.rank, noticing(log, said["t"])) for log in run.logs)
+    # A false alarm strikes nobody: what is suspected after it is something else.
+    noticed_by = [] if event.warned is Warned.FALSE else run.logs
+    found = ((log.rank, noticing(log, said["t"])) for log in noticed_by)
     detections = tuple(
         Detection(rank, max(0.0, noticed["t"] - said["t"]), noticed.get("how", usually))
         for rank, noticed in found
@@ -432,14 +435,22 @@ def _unfired(run: Run, fault: Fault) -> str:
         return ""
     planned = ", ".join(f"{key} {value}" for key, value in fault.event.planned().items())
     what = f"{fault.event.kind} of rank {fault.event.rank}, {planned}"
-    failed = (log.first("fault-failed", ordinal=fault.ordinal) for log in run.logs)
-    why = next((f": {event['why']}" for event in failed if event), "")
+    failed = _failed(run, fault)
+    why = f": {failed['why']}" if failed else ""
     return f"fault {fault.ordinal} ({what}) did not fire{why}"
+
+
+def _failed(run: Run, fault: Fault) -> Event | None:
+    """What a process wrote of a fault that was due there and could not be carried out."""
+    said = (log.first("fault-failed", ordinal=fault.ordinal) for log in run.logs)
+    return next((event for event in said if event), None)
 
 
 def _was_over(run: Run, fault: Fault) -> bool:
     """Whether the job had halted, by an earlier fault, before this one was due; or had made all its
     steps, where faults come at times of their own and not at a place in the training."""
+    if _failed(run, fault) is not None:
+        return False  # it was due, and tried
     if fault.event.time_s is not None and run.seen.ending is Ending.ALL_FINISHED:
         return fault.at_s >= max(log.steps[-1].end_s for log in run.logs if log.steps)
     earlier = min(struck_at(run), default=None)

@@ -37,14 +37,16 @@ class Hindrance:
     def wrote(self, took_s: float) -> None:
         """A write came back after so many seconds."""
 
+    def flushed(self, took_s: float) -> None:
+        """What was written is on the disk, after so many seconds more."""
 
-_hindrance = Hindrance()
+
+_hindrances: list[Hindrance] = []
 
 
 def hinder(by: Hindrance) -> None:
-    """From now on `by` stands there, for the rest of this process's life."""
-    global _hindrance
-    _hindrance = by
+    """From now on `by` stands there too, for the rest of this process's life."""
+    _hindrances.append(by)
 
 
 class Draft:
@@ -55,7 +57,8 @@ class Draft:
         self.published = False
         self._written, self._started = 0, 0
         self._fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
-        _hindrance.opened(self._fd)
+        for each in _hindrances:
+            each.opened(self._fd)
 
     def write(self, data: memoryview | bytes) -> None:
         """Appends all of `data`, however much one call takes."""
@@ -63,7 +66,9 @@ class Draft:
         while left:
             began = time.monotonic()
             count = os.write(self._fd, left)
-            _hindrance.wrote(time.monotonic() - began)
+            took_s = time.monotonic() - began
+            for each in _hindrances:
+                each.wrote(took_s)
             left = left[count:]
             self._written += count
         if self._written - self._started >= _START_EVERY_BYTES:
@@ -78,7 +83,11 @@ class Draft:
 
     def publish(self, name: str) -> Path:
         """Gives the file its final name in its folder, for good; replaces what had the name."""
+        began = time.monotonic()
         os.fsync(self._fd)
+        took_s = time.monotonic() - began
+        for each in _hindrances:
+            each.flushed(took_s)
         self.close()
         final = self.path.rename(self.path.with_name(name))
         self.published = True

@@ -67,4 +67,5 @@ class Act:
         """Each step from its own on, as long as it lasts."""
 
     def after_step(self, step_s: float) -> None:
-        """The same, once the architecture has made the step in so many seconds."""
+        """The same, once the architecture has made the step in so many seconds. CannotStrikeError,
+        and nothing has changed, where that shows that there is nothing to strike."""

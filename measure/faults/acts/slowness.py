@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from measure.faults.acts import pacing
-from measure.faults.acts.act import Act, Scene, Told
+from measure.faults.acts.act import Act, CannotStrikeError, Scene, Told
 from measure.faults.acts.pacing import Connection
 from measure.faults.params import COMPUTE, NETWORK
 
@@ -109,18 +109,21 @@ class SlowNetwork(_Slow):
     _before: Mapping[Connection, int] | None = None
     _limited: Sequence[Connection] = ()
 
-    def attach(self, at: Scene) -> None:
-        """The connections are others: what they send is seen in their first step."""
-        self._before = None if self._is_over() else pacing.sent_bytes()
-
     def detach(self) -> None:
         """Sets the connections free that are still there."""
         for connection in self._limited:
             pacing.limit(connection, None)
         self._limited, self._before = (), None
 
+    def before_step(self, step: int) -> None:
+        """Where none is limited, as in a new generation, whose connections are others, what this
+        step sends is seen: not what formed the group, or restored a state, before it."""
+        if not self._limited and not self._is_over():
+            self._before = pacing.sent_bytes()
+
     def after_step(self, step_s: float) -> None:
-        """Limits after the first step; counts the slow ones."""
+        """Limits after the first step; counts the slow ones. CannotStrikeError where nothing was
+        sent that could be limited."""
         if self._before is None:
             if self._limited:
                 self._count()
@@ -135,6 +138,8 @@ class SlowNetwork(_Slow):
         self._limited, self._before = tuple(rates), None
         if rates:
             self._has_begun(connections=len(rates), bytes_per_s=sum(rates.values()))
+        elif self._told is not None:
+            raise CannotStrikeError("no TCP connection of this rank sent anything in its step")
 
 
 _SLOW = {COMPUTE: SlowCompute, NETWORK: SlowNetwork}

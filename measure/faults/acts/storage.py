@@ -37,7 +37,8 @@ class _Full(Hindrance):
 
 
 class SlowStorage(Act):
-    """Each write of this process takes `factor` times as long, or `pause_s` seconds longer."""
+    """Each write of this process, and the flush of each file, takes `factor` times as long; or each
+    write `pause_s` seconds longer."""
 
     lasts: ClassVar[bool] = True
 
@@ -53,6 +54,10 @@ class _Slow(Hindrance):
 
     def wrote(self, took_s: float) -> None:
         time.sleep((self._factor - 1.0) * took_s + self._pause_s)
+
+    def flushed(self, took_s: float) -> None:
+        """What is written is in memory first: it is here that a disk takes its time."""
+        time.sleep((self._factor - 1.0) * took_s)
 
 
 class CorruptShard(Act):

@@ -89,6 +89,8 @@ class PartialRestore(Act):
         if self._kept is None:
             raise CannotStrikeError("no step was made here before this one")
         found = named_parameters(at.architecture.state().model)
+        if all(torch.equal(found[name], tensor) for name, tensor in self._kept.items()):
+            raise CannotStrikeError("no parameter has changed in the steps before this one")
         with torch.no_grad():
             for name, tensor in self._kept.items():
                 found[name].copy_(tensor)
@@ -142,7 +144,8 @@ class FlipGradient(Act):
             self._hook = state.optimizer.register_step_pre_hook(lambda *_: flip(parameters))
             return
         trained = sorted(name for name, p in parameters.items() if p.requires_grad)
-        chosen = self.random.choice(trained)
+        sizes = [parameters[name].numel() for name in trained]
+        (chosen,) = self.random.choices(trained, sizes)  # each element as likely as any other
         mine = {chosen: parameters[chosen]}
         self._hook = mine[chosen].register_post_accumulate_grad_hook(lambda _: flip(mine))
 

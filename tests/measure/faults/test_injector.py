@@ -3,10 +3,11 @@
 import os
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
+from measure.faults.acts.act import Scene
 from measure.faults.injector import InjectedError, Injector
 from measure.faults.schedule import (
     FaultEvent,
@@ -15,6 +16,7 @@ from measure.faults.schedule import (
     Schedule,
     StartPhase,
 )
+from measure.interfaces.architecture import Architecture
 from measure.rank.event_log import EventLog, read_log
 
 DEADLINE_S = 10.0
@@ -225,3 +227,17 @@ def test_where_fault_0_strikes_at_the_start_so_do_the_others(tmp_path: Path) -> 
     injector = in_phases(tmp_path, first, second)
     with pytest.raises(InjectedError):
         injector.at_phase(StartPhase.FORMING_GROUPS)
+
+
+def test_what_could_not_be_carried_out_is_not_tried_again(tmp_path: Path) -> None:
+    """Nor where its step is made again: of a log with both nobody could say whether it struck."""
+    event = FaultEvent(1, FaultKind.CORRUPT_SHARD, step=3)
+    injector = Injector(Schedule("test", (event,)), 1, EventLog(tmp_path / "log.jsonl", 1))
+    scene = Scene(cast("Architecture", None), tmp_path, "0123456789ab")
+    injector.attach(scene)
+    injector.before_step(3)
+    injector.detach()
+    injector.take(1, [0], {})  # a crash of another has thrown all back
+    injector.attach(scene)
+    injector.before_step(3)
+    assert [event["ordinal"] for event in written(tmp_path, "fault-failed")] == [0]

@@ -1,15 +1,20 @@
 """A fault that finds nothing to strike is refused before the run, with what would be valid."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from measure.architectures.catalogue import ARCHITECTURES
 from measure.architectures.registry import entry_named as architecture_named
 from measure.errors import UsageError
 from measure.faults.acts.catalogue import ACTS
-from measure.faults.needs import check_pair
+from measure.faults.needs import check_moments, check_pair
 from measure.faults.schedule import FaultEvent, FaultKind, Schedule
 from measure.mechanisms.catalogue import MECHANISMS
 from measure.mechanisms.registry import entry_named as mechanism_named
+from measure.plan import cells_of
+from tests.measure.harness import request
 
 ON_STORAGE = (
     FaultKind.FULL_STORAGE,
@@ -68,3 +73,58 @@ def test_a_coordinator_is_lost_where_there_is_one_and_it_is_that_rank() -> None:
 
 def test_each_kind_that_is_survived_has_its_act_and_no_other() -> None:
     assert set(ACTS) == {kind for kind in FaultKind if not kind.ends_its_rank}
+
+
+def moment(event: FaultEvent, mechanism: str, *others: FaultEvent, interval: int = 10) -> None:
+    schedule = Schedule("test", (event, *others))
+    check_moments(schedule, mechanism_named(mechanism), interval, 40)
+
+
+OF_A_SAVE = [*(k for k in ON_STORAGE if "storage" not in k.value), FaultKind.FLIP_REPLICA]
+
+
+@pytest.mark.parametrize("kind", OF_A_SAVE)
+def test_what_strikes_a_save_comes_after_one(kind: FaultKind) -> None:
+    """Before, the run would be made and then be no evidence."""
+    mechanism = "ft2+ft1"
+    with pytest.raises(UsageError, match="the first is made after 10 steps: give step 10 or more"):
+        moment(FaultEvent(1, kind, step=9), mechanism)
+    moment(FaultEvent(1, kind, step=10), mechanism)
+    moment(FaultEvent(1, kind, time_s=0.1), mechanism)  # how many steps that is nobody knows
+
+
+def test_where_every_step_is_saved_the_first_has_none_before_it() -> None:
+    flip = FaultKind.FLIP_REPLICA
+    with pytest.raises(UsageError, match="after 1 steps"):
+        moment(FaultEvent(1, flip, step=0), "ft5", interval=1)
+    moment(FaultEvent(1, flip, step=1), "ft5", interval=1)
+
+
+def test_who_saves_on_a_warning_needs_one() -> None:
+    flip = FaultEvent(1, FaultKind.FLIP_REPLICA, step=20)
+    crash = FaultEvent(2, step=10, lead_s=0.5)
+    lost = FaultEvent(2, step=10, lead_s=0.5, params={"warning": "lost"})
+    moment(flip, "ft4", crash)
+    moment(flip, "ft4+ft2")
+    for others in ((), (lost,)):
+        with pytest.raises(UsageError, match="saves when a fault is announced"):
+            moment(flip, "ft4", *others)
+
+
+@pytest.mark.parametrize(("step", "what"), [(39, "network"), (0, "compute")])
+def test_a_straggler_needs_a_step_in_which_it_is_slow(step: int, what: str) -> None:
+    params = {"factor": 2.0, "what": what}
+    schedule = Schedule("test", (FaultEvent(1, FaultKind.STRAGGLER, step=step, params=params),))
+    with pytest.raises(UsageError, match=f"give --steps {step + 2} or more"):
+        check_moments(schedule, mechanism_named("ft1"), 10, step + 1)
+    check_moments(schedule, mechanism_named("ft1"), 10, step + 2)
+
+
+def test_the_plan_refuses_what_comes_too_early(tmp_path: Path) -> None:
+    path = tmp_path / "early.json"
+    event = {"rank": 1, "kind": "corrupt-shard", "step": 4}
+    told = {"schema": "failbench-faults", "version": 1, "events": [event]}
+    path.write_text(json.dumps(told), encoding="utf-8")
+    asked = request("a2", mechanism="ft1", traces=[str(path)], interval_steps=5)
+    with pytest.raises(UsageError, match="give step 5 or more, not 4"):
+        cells_of(asked)

@@ -173,6 +173,8 @@ def test_full_storage_lets_a_training_go_on_that_saves_beside_it(tmp_path: Path)
     event = FaultEvent(STRUCK, FaultKind.FULL_STORAGE, step=12)
     found = ran(tmp_path, "a2", event, mechanism="ft3")
     assert (found["outcome"], found["steps_completed"]) == ("graceful", STEPS)
+    log = read_log(found["folder"] / f"rank-{STRUCK}.jsonl")
+    assert any("No space left" in e["why"] for e in log if e["event"] == "save-failed")
 
 
 def announced(folder: Path, warning: str) -> dict[str, Any]:

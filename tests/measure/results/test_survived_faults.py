@@ -2,7 +2,14 @@
 
 from measure.faults.schedule import FaultEvent, FaultKind
 from measure.results.nodes import failure_domain
-from measure.results.verdict import Run, faults_of, outcome_of, reasons_of, struck_ranks
+from measure.results.verdict import (
+    Run,
+    faults_of,
+    notes_of,
+    outcome_of,
+    reasons_of,
+    struck_ranks,
+)
 from measure.supervisor.observed import Ending
 from tests.measure.results.made import Made, answers_of, job, times
 
@@ -183,3 +190,40 @@ def test_a_straggler_that_was_noticed_is_answered_by_no_recovery() -> None:
     end_s = made.trains((0, 1), 7.0, 0, 10, generation=1)
     (answer,) = answers_of(made.ends(end_s, 0, 1))
     assert [fault.ordinal for fault in answer.faults] == [1]
+
+
+def test_what_could_not_strike_is_not_excused_by_a_halt() -> None:
+    """It was due, and was tried: that the job had ended is not so."""
+    made = struck(FULL, FaultEvent(1, FaultKind.CORRUPT_SHARD, step=4), steps=5)
+    why = "no generation of checkpoints is committed yet"
+    made.says(1, 5.0, "fault-failed", ordinal=1, why=why)
+    made.stops((0, 1), 6.2)
+    run = made.ends(6.5)
+    faults = faults_of(run)
+    assert reasons_of(run, faults) == [
+        f"fault 1 (corrupt-shard of rank 1, step 4) did not fire: {why}"
+    ]
+    assert notes_of(run, faults) == []
+
+
+def test_nobody_notices_a_false_alarm() -> None:
+    """What a monitor suspects after it is something else, as is the recovery from that."""
+    made = struck(FALSE)
+    for slot in (0, 1):
+        made.says(slot, 5.5, "suspect", monitor="m", kind="loss-spike", severity="stop")
+    made.stops((0, 1), 5.6)
+    made.recovers(5.5, 7.0, 2)
+    end_s = made.trains((0, 1), 7.0, 2, 8, generation=1)
+    run = made.ends(end_s, 0, 1)
+    (fault,) = faults_of(run)
+    assert (fault.detections, fault.detected_s) == ((), None)
+    (answer,) = answers_of(run)
+    assert (answer.faults, answer.begin_s) == ((), 5.5)
+
+
+def test_a_false_alarm_of_a_hang_hangs_nobody() -> None:
+    false = FaultEvent(1, FaultKind.HANG, step=3, lead_s=0.5, params={"warning": "false"})
+    made = struck(false, FaultEvent(1, step=4), steps=4)
+    made.crashes(1, 5.0, ordinal=1)
+    made.stops((0,), 5.2)
+    assert judged(made.ends(5.5)) == ("halted", [])
