@@ -36,6 +36,7 @@ _COMMANDS = {
     "validate": "Is the advice right? Runs what is recommended live, and compares.",
     "drill": "Try faults on this machine, and see whether each mechanism keeps its promise.",
     "scorecard": "What each mechanism survives, fault by fault, with the runs behind it.",
+    "detectors": "What the monitors of runs cost, noticed and missed.",
     "leads": "How long ahead a fault has to be announced for an emergency save.",
     "mtbf": "How often a cluster fails, from its own logs.",
     "accuracy": "How far predictions were off on a cluster, rule by rule.",

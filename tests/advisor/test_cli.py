@@ -376,6 +376,7 @@ def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         ("recommend", *_ASK, "--mtbf-from"),
         ("coverage", "--cluster"),
         ("leads", "--cluster"),
+        ("detectors", "--cluster"),
         ("clusters",),
         ("campaigns", "show"),
         ("report",),
