@@ -129,7 +129,7 @@ slurm: measuring
 faults: measuring
 	$(BIN)/python -m pytest tests/measure/faults
 
-# Every drill on this machine, under 10 minutes on two idle cores.
+# Every drill on this machine, about ten minutes on two idle cores.
 drills: measuring
 	DRILL_PROFILE=cpu $(BIN)/python -m pytest -m soak -s tests/soak/test_drills.py tests/integration/test_drills.py
 
