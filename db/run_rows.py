@@ -17,6 +17,7 @@ from db.run_record import (
     ClusterPart,
     EnvironmentPart,
     FaultPart,
+    MonitoringPart,
     Record,
     RecordFile,
     RecoveryPart,
@@ -29,6 +30,15 @@ Row = dict[str, Any]
 
 HALTING = frozenset({RunOutcome.HALTED, RunOutcome.HANG})
 """Outcomes after which nobody trains any more: the throughput after the fault is 0."""
+
+
+_SLOWNESS = frozenset({"straggler"})
+_CORRUPTIONS = frozenset(
+    {
+        *("skipped-update", "partial-restore", "wrong-rng"),
+        *("flip-parameter", "flip-gradient", "flip-buffer"),
+    }
+)
 
 
 class Surrounded(Protocol):
@@ -243,9 +253,20 @@ def monitor_rows(record: Record) -> list[Row]:
         {
             "run_id": record.run_id,
             **{name: getattr(monitoring, name) for name in names},
-            **_findings([each for each in monitoring.suspicions if each.fault is not None]),
+            **_findings(_answers(record, monitoring)),
         }
         for monitoring in record.monitoring
+    ]
+
+
+def _answers(record: Record, monitoring: MonitoringPart) -> list[SuspicionPart]:
+    """The suspicions that answer a fault which the monitor is there to see, as `detector_view`
+    counts those that struck."""
+    sees = _SLOWNESS if monitoring.monitor == "stragglers" else _CORRUPTIONS
+    return [
+        each
+        for each in monitoring.suspicions
+        if each.fault is not None and record.faults[each.fault].kind in sees
     ]
 
 
@@ -254,7 +275,7 @@ def _findings(answers: Sequence[SuspicionPart]) -> Row:
     first = min(answers, key=lambda each: each.at_s, default=None)
     return {
         "noticed": len({each.fault for each in answers}),
-        "right_rank": sum(each.right_rank is True for each in answers),
+        "right_rank": len({each.fault for each in answers if each.right_rank}),
         "after_s": first.after_s if first else None,
         "after_steps": first.after_steps if first else None,
     }

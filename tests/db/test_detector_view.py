@@ -53,10 +53,17 @@ def test_what_struck_was_noticed_or_missed(engine: Engine, tmp_path: Path) -> No
 
 
 def test_a_crash_is_none_of_a_monitors_business(engine: Engine, tmp_path: Path) -> None:
-    quiet = {**run_records.monitoring(), "suspicions": []}
-    run_records.write(tmp_path, run_records.record(monitoring=[quiet]))
+    run_records.write(tmp_path, run_records.record(monitoring=[run_records.monitoring()]))
     assert ingest(engine, tmp_path).refused == ()
     assert [(row["struck"], row["noticed"]) for row in seen(engine)] == [(0, 0)]
+
+
+def test_a_fault_is_noticed_once(engine: Engine, tmp_path: Path) -> None:
+    twice = run_records.monitoring()
+    twice["suspicions"] = [*twice["suspicions"], {**twice["suspicions"][0], "at_s": 4.5}]
+    run_records.write(tmp_path, flipped(0, twice))
+    assert ingest(engine, tmp_path).refused == ()
+    assert [(row["noticed"], row["right_rank"]) for row in seen(engine)] == [(1, 1)]
 
 
 def test_a_slow_rank_is_for_the_monitor_of_stragglers(engine: Engine, tmp_path: Path) -> None:
