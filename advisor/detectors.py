@@ -26,8 +26,8 @@ class Detector:
 
     @property
     def missed(self) -> int:
-        """Faults that nobody noticed by it."""
-        return max(0, self.row.struck - self.row.noticed)
+        """Faults that it is there to see, and did not notice."""
+        return _missed(self.row)
 
     def as_json(self) -> dict[str, Any]:
         """All of it, as the command prints it."""
@@ -44,9 +44,13 @@ def detectors(rows: Sequence[DetectorRow]) -> list[Detector]:
 
 
 def _detector(row: DetectorRow) -> Detector:
-    missed = _share(max(0, row.struck - row.noticed), row.struck)
+    missed = _share(_missed(row), row.struck)
     false = _share(min(row.false_alarms, row.checks), row.checks)
     return Detector(row, *missed, *false)
+
+
+def _missed(row: DetectorRow) -> int:
+    return row.struck - row.noticed
 
 
 def _share(count: int, of: int) -> tuple[float | None, float | None]:

@@ -25,6 +25,7 @@ class DetectorRow:
     struck: int
     """Faults that the monitor is there to see."""
     noticed: int
+    """Of these."""
     right_rank: int
     """How often the victim alone was named."""
     false_alarms: int
@@ -42,22 +43,9 @@ FROM detector_view
 WHERE CAST(:cluster AS TEXT) IS NULL OR cluster = :cluster
 ORDER BY cluster, monitor, architecture, workload, world_size, interval_steps
 """
-_WHOLE = ("runs", "checks", "struck", "noticed", "right_rank", "false_alarms")
-_MEANS = ("s_per_step", "waited_s_per_step", "overhead_fraction", "after_s", "after_steps")
 
 
 def detector_rows(connection: Connection, cluster: str | None) -> tuple[DetectorRow, ...]:
     """Every monitor that watched runs of a cluster, or of all."""
     found = connection.execute(text(_ROWS), {"cluster": cluster}).mappings()
-    return tuple(_row(dict(each)) for each in found)
-
-
-def _row(found: dict[str, object]) -> DetectorRow:
-    """PostgreSQL sums and averages into exact decimals, SQLite into numbers."""
-    whole = {name: int(str(found[name])) for name in _WHOLE}
-    means = {name: _number(found[name]) for name in _MEANS}
-    return DetectorRow(**{**found, **whole, **means})  # type: ignore[arg-type]
-
-
-def _number(value: object) -> float | None:
-    return None if value is None else float(str(value))
+    return tuple(DetectorRow(**each) for each in found)

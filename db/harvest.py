@@ -17,7 +17,7 @@ from db.records import EvidencedValue, Quantity, RunOutcome, RunQuantity
 from db.run_rows import source_id
 from db.session import write
 from db.stack_store import contradicted_marks, stacks_with_points, supersede_older
-from db.stack_times import NO_EVIDENCE
+from db.stack_times import EVIDENCE, NO_EVIDENCE
 
 Row = dict[str, Any]
 
@@ -25,16 +25,7 @@ _TABLES = Base.metadata.tables
 _QUANTITIES = {str(each): each for each in RunQuantity}
 _IDS_A_STATEMENT = 1000  # both databases admit only so many parameters
 
-# A run of schema 0001 has no outcome, and none of the conditions that tell points apart.
-# Nor is a run that was to check a prediction evidence for the next one, nor that of a drill,
-# nor one with monitors, which a point knows nothing of.
-_RUNS = """
-SELECT r.* FROM runs r
-JOIN campaigns g ON g.campaign = r.campaign
-WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
-  AND g.command NOT LIKE :validating AND g.command NOT LIKE :drilling
-  AND NOT EXISTS (SELECT 1 FROM run_monitors m WHERE m.run_id = r.run_id)
-"""
+_RUNS = f"SELECT r.* {EVIDENCE}"
 _VALUES = """
 SELECT v.run_id, v.quantity, v.value, v.dispersion
 FROM run_values v

@@ -714,8 +714,9 @@ class RunSave(Base):
 class RunMonitor(Base):
     """What one monitor of a run did, and what it cost; a run without rows had none.
 
-    `noticed` counts the faults that it answered, `right_rank` how often it named the victim alone;
-    `after_s` and `after_steps` are from the fault until its first suspicion of one.
+    `struck` counts the faults that it is there to see, `noticed` those of them that it answered,
+    `right_rank` those whose victim alone it named; `after_s` and `after_steps` are from the fault
+    until its first suspicion of one.
     """
 
     __tablename__ = "run_monitors"
@@ -727,6 +728,7 @@ class RunMonitor(Base):
         at_least("right_rank", 0),
         at_least("false_alarms", 0),
         at_least("after_steps", 0),
+        rule("noticed_of_struck", "noticed <= struck"),
         finite_from_zero("s_per_step"),
         finite_from_zero("waited_s_per_step"),
         finite_from_zero("overhead_fraction"),
@@ -740,6 +742,7 @@ class RunMonitor(Base):
     s_per_step: Mapped[Real | None]
     waited_s_per_step: Mapped[Real | None]
     overhead_fraction: Mapped[Real | None]
+    struck: Mapped[Count]
     noticed: Mapped[Count]
     right_rank: Mapped[Count]
     false_alarms: Mapped[Count]

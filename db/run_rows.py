@@ -22,7 +22,6 @@ from db.run_record import (
     RecordFile,
     RecoveryPart,
     StepPart,
-    SuspicionPart,
     WindowPart,
 )
 
@@ -39,6 +38,7 @@ _CORRUPTIONS = frozenset(
         *("flip-parameter", "flip-gradient", "flip-buffer"),
     }
 )
+"""The kinds of fault that the monitor `stragglers` is there to see, and those of all others."""
 
 
 class Surrounded(Protocol):
@@ -253,27 +253,20 @@ def monitor_rows(record: Record) -> list[Row]:
         {
             "run_id": record.run_id,
             **{name: getattr(monitoring, name) for name in names},
-            **_findings(_answers(record, monitoring)),
+            **_findings(record, monitoring),
         }
         for monitoring in record.monitoring
     ]
 
 
-def _answers(record: Record, monitoring: MonitoringPart) -> list[SuspicionPart]:
-    """The suspicions that answer a fault which the monitor is there to see, as `detector_view`
-    counts those that struck."""
+def _findings(record: Record, monitoring: MonitoringPart) -> Row:
+    """Of the faults that the monitor is there to see; its first answer says how long it took."""
     sees = _SLOWNESS if monitoring.monitor == "stragglers" else _CORRUPTIONS
-    return [
-        each
-        for each in monitoring.suspicions
-        if each.fault is not None and record.faults[each.fault].kind in sees
-    ]
-
-
-def _findings(answers: Sequence[SuspicionPart]) -> Row:
-    """Of the suspicions that answer a fault; the first one says how long it took."""
+    struck = {fault.ordinal for fault in record.faults if fault.fired and fault.kind in sees}
+    answers = [each for each in monitoring.suspicions if each.fault in struck]
     first = min(answers, key=lambda each: each.at_s, default=None)
     return {
+        "struck": len(struck),
         "noticed": len({each.fault for each in answers}),
         "right_rank": len({each.fault for each in answers if each.right_rank}),
         "after_s": first.after_s if first else None,

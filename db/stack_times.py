@@ -14,16 +14,21 @@ NO_EVIDENCE = {
     "validating": "advisor validate %",
     "drilling": "advisor drill%",
 }
-"""What the commands are like of campaigns whose runs make no points: they check something. Nor do
-runs with monitors, whose cost no point may have."""
-_MEASURED = """
-SELECT r.software_stack, MIN(r.started_at) AS first_at, MAX(r.started_at) AS last_at
+"""What the commands are like of campaigns whose runs make no points: they check something."""
+EVIDENCE = """
 FROM runs r
 JOIN campaigns g ON g.campaign = r.campaign
 WHERE r.cluster = :cluster AND r.validity = 'valid' AND r.outcome IS NOT NULL
-  AND r.software_stack IS NOT NULL
   AND g.command NOT LIKE :validating AND g.command NOT LIKE :drilling
   AND NOT EXISTS (SELECT 1 FROM run_monitors m WHERE m.run_id = r.run_id)
+"""
+"""The runs of a cluster that make operating points, for NO_EVIDENCE and `cluster`. A run of schema
+0001 has no outcome, and none of the conditions that tell points apart; one with monitors has their
+cost, which no point may have."""
+_MEASURED = f"""
+SELECT r.software_stack, MIN(r.started_at) AS first_at, MAX(r.started_at) AS last_at
+{EVIDENCE}
+  AND r.software_stack IS NOT NULL
 GROUP BY r.software_stack
 """
 

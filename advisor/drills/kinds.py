@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from advisor.drills.catalogue import EVERY_MECHANISM
 from advisor.drills.drill import Drill
 
 _WARNINGS: Mapping[str, str] = {
@@ -15,7 +16,7 @@ _STARTS = ("starting", "forming-groups")
 
 _MEMORY = "ft2 ft5 ft6"
 _STORAGE = "ft1 ft3 ft4"
-_EVERY = tuple(f"ft{number}" for number in range(1, 10))
+_EVERY = tuple(EVERY_MECHANISM.split())
 
 
 def _but(names: str) -> tuple[str, ...]:

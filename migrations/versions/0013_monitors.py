@@ -29,24 +29,16 @@ SELECT
   m.monitor,
   m.interval_steps,
   COUNT(*) AS runs,
-  SUM(m.checks) AS checks,
+  CAST(SUM(m.checks) AS BIGINT) AS checks,
   AVG(m.s_per_step) AS s_per_step,
   AVG(m.waited_s_per_step) AS waited_s_per_step,
   AVG(m.overhead_fraction) AS overhead_fraction,
-  SUM((
-    SELECT COUNT(*)
-    FROM fault_events e
-    WHERE e.run_id = m.run_id AND e.fired = 1
-      AND CASE WHEN m.monitor = 'stragglers' THEN e.kind = 'straggler' ELSE e.kind IN (
-        'skipped-update', 'partial-restore', 'wrong-rng', 'flip-parameter', 'flip-gradient',
-        'flip-buffer'
-      ) END
-  )) AS struck,
-  SUM(m.noticed) AS noticed,
-  SUM(m.right_rank) AS right_rank,
-  SUM(m.false_alarms) AS false_alarms,
+  CAST(SUM(m.struck) AS BIGINT) AS struck,
+  CAST(SUM(m.noticed) AS BIGINT) AS noticed,
+  CAST(SUM(m.right_rank) AS BIGINT) AS right_rank,
+  CAST(SUM(m.false_alarms) AS BIGINT) AS false_alarms,
   AVG(m.after_s) AS after_s,
-  AVG(m.after_steps) AS after_steps,
+  AVG(CAST(m.after_steps AS DOUBLE PRECISION)) AS after_steps,
   MAX(m.after_steps) AS most_after_steps
 FROM run_monitors m
 JOIN runs r ON r.run_id = m.run_id
@@ -66,6 +58,7 @@ def upgrade() -> None:
         sa.Column("s_per_step", REAL64),
         sa.Column("waited_s_per_step", REAL64),
         sa.Column("overhead_fraction", REAL64),
+        sa.Column("struck", INT64, nullable=False),
         sa.Column("noticed", INT64, nullable=False),
         sa.Column("right_rank", INT64, nullable=False),
         sa.Column("false_alarms", INT64, nullable=False),
@@ -73,6 +66,7 @@ def upgrade() -> None:
         sa.Column("after_steps", INT64),
         check("monitor_filled", "monitor <> ''"),
         check("interval_steps_at_least_1", "interval_steps >= 1"),
+        check("noticed_of_struck", "noticed <= struck"),
         *(check(f"{column}_at_least_0", f"{column} >= 0") for column in COUNTS),
         *(check(f"{column}_from_zero", f"{column} BETWEEN 0 AND '1.7e308'") for column in TIMES),
         sa.ForeignKeyConstraint(["run_id"], ["runs.run_id"], name=op.f(f"fk_{TABLE}_run_id")),

@@ -47,8 +47,7 @@ def database(shipped_database: Path, tmp_path: Path) -> Path:
     path = tmp_path / "advisor.db"
     path.write_bytes(shipped_database.read_bytes())
     made = run_records.record(monitoring=[run_records.monitoring()])
-    made["faults"] = [{**fault, "kind": "flip-parameter"} for fault in made["faults"]]
-    run_records.write(tmp_path / "records", made)
+    run_records.write(tmp_path / "records", run_records.of_kind("flip-parameter", made))
     engine = open_engine(str(path))
     assert ingest(engine, tmp_path / "records").refused == ()
     with reading(engine) as connection:

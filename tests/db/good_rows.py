@@ -219,6 +219,7 @@ GOOD: dict[str, dict[str, Any]] = {
         "s_per_step": 0.0005,
         "waited_s_per_step": 0.0001,
         "overhead_fraction": 0.01,
+        "struck": 2,
         "noticed": 1,
         "right_rank": 1,
         "false_alarms": 0,

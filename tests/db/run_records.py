@@ -310,6 +310,11 @@ def invalid(made: dict[str, Any], reason: str = "the machine was busy") -> dict[
     return {**made, "outcome": "invalid", "validity": "invalid", "validity_reasons": [reason]}
 
 
+def of_kind(kind: str, made: dict[str, Any]) -> dict[str, Any]:
+    """The same run, all of whose faults were of this kind."""
+    return {**made, "faults": [{**fault, "kind": kind} for fault in made["faults"]]}
+
+
 def put(made: dict[str, Any], path: str, value: Any) -> None:
     """Sets the key at a path such as `faults.0.rank`."""
     *way, last = path.split(".")

@@ -133,6 +133,7 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("run_monitors", {"interval_steps": 0}, "interval_steps_at_least_1"),
     ("run_monitors", {"checks": -1}, "checks_at_least_0"),
     ("run_monitors", {"noticed": -1}, "noticed_at_least_0"),
+    ("run_monitors", {"noticed": 3}, "noticed_of_struck"),
     ("run_monitors", {"right_rank": -1}, "right_rank_at_least_0"),
     ("run_monitors", {"false_alarms": -1}, "false_alarms_at_least_0"),
     ("run_monitors", {"after_steps": -1}, "after_steps_at_least_0"),

@@ -28,9 +28,9 @@ def seen(engine: Engine) -> list[dict[str, Any]]:
 
 def flipped(seed: int, monitoring: dict[str, Any]) -> dict[str, Any]:
     """A run in which a bit was flipped, under one monitor."""
-    made = run_records.record(seed=seed, monitoring=[monitoring])
-    made["faults"] = [{**fault, "kind": "flip-parameter"} for fault in made["faults"]]
-    return made
+    return run_records.of_kind(
+        "flip-parameter", run_records.record(seed=seed, monitoring=[monitoring])
+    )
 
 
 def test_what_struck_was_noticed_or_missed(engine: Engine, tmp_path: Path) -> None:
@@ -72,8 +72,7 @@ def test_a_slow_rank_is_for_the_monitor_of_stragglers(engine: Engine, tmp_path: 
         for name in ("digest", "stragglers")
     ]
     made = run_records.record(monitoring=both)
-    made["faults"] = [{**fault, "kind": "straggler"} for fault in made["faults"]]
-    run_records.write(tmp_path, made)
+    run_records.write(tmp_path, run_records.of_kind("straggler", made))
     assert ingest(engine, tmp_path).refused == ()
     assert [(row["monitor"], row["struck"]) for row in seen(engine)] == [
         ("digest", 0),

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.measure.harness import processes_with, wait_until_gone
+from tests.measure.harness import processes_with
 from tests.slurm.cluster import SlurmCluster
 from tests.slurm.conftest import needed
-from tests.slurm.running import SLURM, begun, end_all, ended, training, wait_until
+from tests.slurm.running import SLURM, begun, ended, training, wait_until
 
 pytestmark = [
     pytest.mark.integration,
@@ -51,22 +51,19 @@ def test_a_step_of_one_core_is_bound_to_it(slurm: SlurmCluster) -> None:
     assert told.split()[1].isdigit()
 
 
-def test_ranks_on_every_node_have_all_its_cores(slurm: SlurmCluster, tmp_path: Path) -> None:
-    mark = "bound-" + tmp_path.name
+def test_ranks_on_every_node_have_all_its_cores(
+    slurm: SlurmCluster, mark: str, tmp_path: Path
+) -> None:
     options = (
         *("--architecture", "a2", "--profile", "smoke", "--world-size", "4", "--nodes", "2"),
         *("--device", "cpu", "--cluster", "tiny", "--mechanism", "ft9", "--trace", "none"),
         *("--steps", "3000000", *SLURM),
     )
     controller = begun(mark, tmp_path, *options)
-    try:
-        wait_until(lambda: bool(training(tmp_path)), "a run that trains")
-        cores = cores_of_ranks(mark)
-    finally:
-        slurm.run("scancel", "--user=root")
-        ended(controller)
-        end_all()
-    assert wait_until_gone(mark, 60.0) == []
+    wait_until(lambda: bool(training(tmp_path)), "a run that trains")
+    cores = cores_of_ranks(mark)
+    slurm.run("scancel", "--user=root")
+    ended(controller)
     assert {node: set(of) for node, of in cores.items()} == {"n1": {CORES}, "n2": {CORES}}
     assert {node: len(of) >= 2 for node, of in cores.items()} == {"n1": True, "n2": True}
 

@@ -44,8 +44,6 @@ class Answer:
     strike: Strike
     after_steps: int | None
     """Steps from the strike until a monitor stopped training; None: none did."""
-    at_check: bool
-    """At a check, not before a step."""
     suspects: tuple[int, ...]
     is_harmed: bool
     """Not stopped, and some rank's state at the end is not what training makes of it."""
@@ -104,18 +102,18 @@ class _Trials:
             number = self._every + step
             said = self._before(store, watch, number, is_void)
             if any(each["void"] for each in said):
-                return Answer(strike, None, False, (), False, is_void=True)
+                return Answer(strike, None, (), False, is_void=True)
             if suspects := [each["suspects"] for each in said if each["suspects"] is not None]:
-                return Answer(strike, step - strike.at, False, tuple(suspects[0]), False)
+                return Answer(strike, step - strike.at, tuple(suspects[0]), False)
             loss = self._architecture.step().loss
             if act is not None and step >= strike.at:
                 act.after_step(0.0)
             stopped = _found(partial(watch.after_step, number, 0.0, loss))
             if stopped is not None:
                 after_steps = step + 1 - strike.at
-                return Answer(strike, after_steps, True, stopped.ranks, False)
+                return Answer(strike, after_steps, stopped.ranks, False)
         ends = self._agree(store, "end", {"as usual": self._digest() == self._usual})
-        return Answer(strike, None, False, (), not all(each["as usual"] for each in ends))
+        return Answer(strike, None, (), not all(each["as usual"] for each in ends))
 
     def _before(
         self, store: dist.Store, watch: Watch, step: int, is_void: bool
